@@ -1,0 +1,102 @@
+# haggle: `make` lists what can be made. Everything works from a fresh clone on Debian and Ubuntu that has Go 1.26.
+
+SHELL     := bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory
+
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+BUILD   := $(GO) build -trimpath -ldflags '$(LDFLAGS)'
+
+# Tools are pinned in tools/go.mod and built once a version.
+tool_version = $(shell sed -n 's|^\s*$(1) \(v[^ ]*\).*|\1|p' tools/go.mod)
+GOFUMPT  := .tools/gofumpt-$(call tool_version,mvdan.cc/gofumpt)
+GOLANGCI := .tools/golangci-lint-$(call tool_version,github.com/golangci/golangci-lint/v2)
+
+# Every Go file that git knows or would take: no other folder can hold our source.
+GO_FILES = $$(git ls-files --cached --others --exclude-standard '*.go')
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help run setup build test check smoke bench cross fuzz fmt clean
+.PHONY: format tidy vet lint arrows windows test-fast test-heavy
+
+help: ## list what can be made
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+run: setup build ## start a lab on this machine and be led through a first job
+	scripts/first-job.sh
+
+setup: ## install what is missing from Debian's packages (asks once for sudo)
+	@scripts/setup.sh
+
+build: ## build bin/haggle and bin/haggled
+	CGO_ENABLED=0 $(BUILD) -o bin/haggle ./cmd/haggle
+	$(BUILD) -o bin/haggled ./cmd/haggled
+
+test: setup build test-fast test-heavy ## run every test
+
+test-fast:
+	$(GO) test -race -vet=off -shuffle=on -count=1 $$(scripts/packages.sh fast)
+
+# Compiling libp2p, SQLite and containerd with the race detector costs more than it finds.
+test-heavy:
+	$(GO) test -vet=off -shuffle=on -count=1 -timeout 20m $$(scripts/packages.sh heavy)
+
+check: setup ## everything that CI runs: format, linters, arrows, builds, tests, smoke
+	@scripts/step.sh format $(MAKE) format
+	@scripts/step.sh tidy $(MAKE) tidy
+	@scripts/step.sh arrows $(MAKE) arrows
+	@scripts/step.sh build $(MAKE) build
+	@scripts/step.sh windows $(MAKE) windows
+	@scripts/step.sh vet $(MAKE) vet
+	@scripts/step.sh lint $(MAKE) lint
+	@scripts/step.sh test-fast $(MAKE) test-fast
+	@scripts/step.sh test-heavy $(MAKE) test-heavy
+	@scripts/step.sh smoke $(MAKE) smoke
+
+format: $(GOFUMPT)
+	@bad=$$($(GOFUMPT) -l $(GO_FILES)); if [ -n "$$bad" ]; then echo "not formatted, run make fmt:"; echo "$$bad"; exit 1; fi
+
+tidy:
+	$(GO) mod tidy -diff
+
+arrows:
+	$(GO) test -vet=off -count=1 ./internal/arch
+
+windows:
+	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/haggle
+
+vet:
+	$(GO) vet ./...
+
+lint: $(GOLANGCI)
+	$(GOLANGCI) run
+
+smoke: setup build ## as root: a lab, a job, a bill that anyone can check, and nothing left behind
+	scripts/smoke.sh
+
+bench: setup build ## print our figures beside others'; NAME=figure for one of them
+	$(GO) run ./internal/bench $(NAME)
+
+cross: ## build haggle for all six systems into dist/
+	for target in linux darwin windows; do for arch in amd64 arm64; do \
+		name=dist/haggle-$$target-$$arch; if [ $$target = windows ]; then name=$$name.exe; fi; \
+		echo "$$name"; GOOS=$$target GOARCH=$$arch CGO_ENABLED=0 $(BUILD) -o $$name ./cmd/haggle; \
+	done; done
+
+fuzz: ## run each fuzz target for 10 s; TIME=1m for longer
+	scripts/fuzz.sh $(or $(TIME),10s)
+
+fmt: $(GOFUMPT) ## format the Go source
+	$(GOFUMPT) -w $(GO_FILES)
+
+clean: ## remove what was built here
+	rm -rf bin dist .tools
+
+$(GOFUMPT): tools/go.mod tools/go.sum
+	cd tools && $(GO) build -o ../$@ mvdan.cc/gofumpt
+
+$(GOLANGCI): tools/go.mod tools/go.sum
+	cd tools && $(GO) build -o ../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint

@@ -1,0 +1,175 @@
+package arch_test
+
+// These tables are the decisions about who may know what. A new package or a new foreign module starts with a line here.
+
+const module = "haggle/"
+
+// mayImport says which of our packages a package's own code may import. Paths are below the module's. A package that has no
+// entry is refused.
+func mayImport() map[string][]string {
+	return map[string][]string{
+		"market":            {},
+		"market/markettest": {"market"},
+
+		"nvml":          {},
+		"nvml/sim":      {"nvml"},
+		"nvml/nvmltest": {"nvml"},
+		"nvml/proof":    {"nvml"},
+		"nvml/bench":    {"nvml", "nvml/proof"},
+		"nvml/nvidia":   {"nvml"},
+
+		"runtime":                   {},
+		"runtime/archive":           {},
+		"runtime/containerd":        {"runtime"},
+		"runtime/process":           {"runtime"},
+		"runtime/remote":            {"runtime"},
+		"runtime/runtimetest":       {"runtime", "runtime/archive"},
+		"runtime/runtimetest/probe": {"runtime", "runtime/runtimetest"},
+
+		"p2p":         {"market"},
+		"p2p/p2ptest": {"market", "p2p"},
+		"tui":         {"market", "internal/view"},
+
+		"internal/view":   {"market"},
+		"internal/host":   {"market", "internal/view", "nvml", "runtime"},
+		"internal/renter": {"market", "internal/view", "nvml/proof"},
+		"internal/store":  {"market", "internal/host", "internal/renter"},
+		"internal/api":    {"market", "internal/view"},
+		"internal/config": {},
+
+		"internal/assemble/agent": {
+			"market", "p2p", "runtime", "nvml/proof",
+			"internal/view", "internal/renter", "internal/store", "internal/api", "internal/config",
+		},
+		"internal/assemble/rig": {
+			"market", "p2p", "nvml", "nvml/sim", "nvml/bench", "nvml/nvidia", "nvml/proof",
+			"runtime", "runtime/archive", "runtime/containerd", "runtime/remote",
+			"internal/view", "internal/host", "internal/store", "internal/api", "internal/config",
+		},
+		"internal/assemble/labrig": {
+			"market", "p2p", "nvml", "nvml/sim", "runtime", "runtime/archive", "runtime/process",
+			"internal/view", "internal/host", "internal/store", "internal/api", "internal/config",
+		},
+
+		"internal/lab": {
+			"runtime/archive", "internal/api", "internal/config", "internal/lab/train",
+			"internal/assemble/agent", "internal/assemble/labrig",
+		},
+		"internal/lab/train": {},
+
+		"internal/arch": {},
+		"internal/e2e":  {},
+		"internal/bench": {
+			"market", "p2p", "nvml", "nvml/sim", "runtime", "runtime/archive",
+			"internal/view", "internal/api", "internal/config", "internal/lab",
+		},
+
+		"cmd/haggle": {
+			"market", "tui", "runtime", "internal/view", "internal/api", "internal/config",
+			"internal/lab", "internal/lab/train", "internal/assemble/agent",
+		},
+		"cmd/haggled": {
+			"market", "runtime", "runtime/containerd", "internal/view", "internal/api", "internal/config",
+			"internal/assemble/rig",
+		},
+	}
+}
+
+// testsMayImport says what a package's tests may import beside what the package may, the package itself and the doubles.
+func testsMayImport() map[string][]string {
+	return map[string][]string{
+		"runtime/containerd":      {"runtime/archive"},
+		"internal/assemble/agent": {"internal/host"},
+		"internal/assemble/rig":   {"internal/renter"},
+		"internal/e2e": {
+			"market", "p2p", "nvml", "nvml/sim", "runtime", "runtime/archive", "runtime/containerd",
+			"internal/view", "internal/host", "internal/renter", "internal/store", "internal/api", "internal/config",
+			"internal/assemble/agent", "internal/assemble/rig", "internal/lab",
+		},
+	}
+}
+
+// doubles are fakes and conformance suites: any test may import them.
+func doubles() []string {
+	return []string{"market/markettest", "nvml/sim", "nvml/nvmltest", "runtime/runtimetest", "p2p/p2ptest"}
+}
+
+// owner says which of our packages alone may import foreign packages of a path, tests included. The longest matching path
+// counts; a foreign package that matches none is refused.
+type owner struct {
+	path string
+	by   []string // "*" is everyone but market, "tests" is every test and every double
+}
+
+func owners() []owner {
+	return []owner{
+		{"github.com/fxamacker/cbor/v2", []string{"market"}},
+
+		{"github.com/libp2p", []string{"p2p", "p2p/p2ptest", "internal/bench"}},
+		{"github.com/multiformats", []string{"p2p", "p2p/p2ptest", "internal/bench"}},
+		{"github.com/ipfs/go-cid", []string{"p2p"}},
+		{"github.com/mr-tron/base58", []string{"p2p", "market"}},
+
+		{"github.com/NVIDIA/go-nvml", []string{"nvml/nvidia"}},
+		{"github.com/NVIDIA/nvidia-container-toolkit", []string{"nvml/nvidia"}},
+		{"github.com/ebitengine/purego", []string{"nvml/nvidia", "nvml/bench"}},
+
+		{"github.com/containerd", []string{"runtime/containerd"}},
+		{"google.golang.org/grpc", []string{"runtime/containerd"}},
+		{"github.com/opencontainers", []string{"runtime/containerd"}},
+		{"github.com/opencontainers/image-spec", []string{"runtime/containerd", "runtime/archive", "runtime/runtimetest"}},
+		{"github.com/opencontainers/go-digest", []string{"runtime/containerd", "runtime/archive", "runtime/runtimetest"}},
+		{"tags.cncf.io/container-device-interface", []string{"runtime/containerd", "nvml/nvidia"}},
+		{"github.com/fsnotify/fsnotify", []string{"runtime", "runtime/containerd", "runtime/process"}},
+
+		{"modernc.org/sqlite", []string{"internal/store"}},
+		{"github.com/danielgtaylor/huma/v2", []string{"internal/api"}},
+		{"github.com/prometheus/client_golang", []string{"internal/api"}},
+		{"github.com/pelletier/go-toml/v2", []string{"internal/config"}},
+		{"github.com/adrg/xdg", []string{"internal/config"}},
+
+		{"github.com/spf13/cobra", []string{"cmd/haggle", "cmd/haggled"}},
+		{"github.com/spf13/pflag", []string{"cmd/haggle", "cmd/haggled"}},
+		{"charm.land/fang/v2", []string{"cmd/haggle", "cmd/haggled"}},
+		{"charm.land/lipgloss/v2", []string{"tui", "cmd/haggle", "cmd/haggled"}},
+		{"charm.land", []string{"tui"}},
+		{"github.com/charmbracelet/x", []string{"tui", "cmd/haggle", "cmd/haggled"}},
+		{"github.com/NimbleMarkets/ntcharts/v2", []string{"tui"}},
+
+		{"golang.org/x/sync", []string{"*"}},
+		{"golang.org/x/sys", []string{"*"}},
+		{"golang.org/x/term", []string{"cmd/haggle", "cmd/haggled", "tui"}},
+		{"golang.org/x/time", []string{"p2p", "internal/host", "internal/renter"}},
+
+		{"pgregory.net/rapid", []string{"tests"}},
+		{"github.com/google/go-cmp", []string{"tests"}},
+		{"github.com/rogpeppe/go-internal/testscript", []string{"tests"}},
+		{"github.com/charmbracelet/x/exp/teatest/v2", []string{"tests"}},
+		{"github.com/charmbracelet/x/vt", []string{"tests"}},
+	}
+}
+
+// neverReach says what a package must not link, however many imports away.
+func neverReach() map[string][]string {
+	rig := []string{
+		"haggle/nvml/nvidia", "haggle/runtime/containerd", "haggle/internal/assemble/rig",
+		"github.com/NVIDIA", "github.com/containerd/containerd", "tags.cncf.io",
+	}
+	network := []string{"github.com/libp2p", "modernc.org/sqlite"}
+	return map[string][]string{
+		"market":                   append([]string{"net", "os/exec", "database/sql", "github.com/opencontainers"}, network...),
+		"tui":                      network,
+		"internal/view":            network,
+		"internal/api":             network,
+		"internal/host":            network,
+		"internal/renter":          network,
+		"internal/lab/train":       append([]string{"net"}, network...),
+		"internal/assemble/labrig": {"haggle/nvml/nvidia", "github.com/NVIDIA", "github.com/containerd/containerd"},
+		"cmd/haggle":               rig,
+	}
+}
+
+// longFunctions and longFiles are the exceptions to the bounds, each with its reason.
+func longFunctions() map[string]string { return map[string]string{} }
+
+func longFiles() map[string]string { return map[string]string{} }

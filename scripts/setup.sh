@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# setup.sh: installs what building, testing and a lab need and this machine lacks, from Debian's or Ubuntu's packages. It does
+# nothing where all is there, and asks for sudo once where it is not run by root.
+set -euo pipefail
+
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+
+# program package
+needs='
+containerd containerd
+containerd-shim-runc-v2 containerd
+runc runc
+nft nftables
+ip iproute2
+mkfs.ext4 e2fsprogs
+lsns util-linux
+losetup mount
+ps procps
+tmux tmux
+git git
+gcc gcc
+make make
+'
+
+missing=()
+while read -r program package; do
+	if [ -n "$program" ] && ! command -v "$program" >/dev/null; then
+		missing+=("$package")
+	fi
+done <<<"$needs"
+# gcc alone cannot compile: the C library's headers are a package of their own.
+if [ ! -e /usr/include/stdlib.h ]; then
+	missing+=(libc6-dev)
+fi
+
+if ! command -v go >/dev/null; then
+	echo "setup: Go is missing: install Go 1.26 or newer and put it on the PATH" >&2
+	exit 1
+fi
+go=$(cd / && GOTOOLCHAIN=local go env GOVERSION)
+if [ "$(printf 'go1.26\n%s\n' "$go" | sort -V | head -n 1)" != go1.26 ]; then
+	echo "setup: this is $go: install Go 1.26 or newer and put it first on the PATH" >&2
+	exit 1
+fi
+
+if [ ${#missing[@]} -eq 0 ]; then
+	exit 0
+fi
+mapfile -t missing < <(printf '%s\n' "${missing[@]}" | sort -u)
+if ! command -v apt-get >/dev/null; then
+	echo "setup: missing: ${missing[*]}; install them with this system's package manager (the names are Debian's)" >&2
+	exit 1
+fi
+echo "setup: installing ${missing[*]}"
+install='apt-get update -q && apt-get install -y -q --no-install-recommends "$@"'
+if [ "$(id -u)" -eq 0 ]; then
+	DEBIAN_FRONTEND=noninteractive bash -euc "$install" setup "${missing[@]}" </dev/null
+elif command -v sudo >/dev/null; then
+	sudo env DEBIAN_FRONTEND=noninteractive bash -euc "$install" setup "${missing[@]}"
+else
+	echo "setup: not root and no sudo: as root, run: apt-get install ${missing[*]}" >&2
+	exit 1
+fi
