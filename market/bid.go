@@ -1,0 +1,202 @@
+package market
+
+import (
+	"crypto/ed25519"
+	"slices"
+	"strconv"
+)
+
+// Mode says how firmly slots are kept.
+type Mode string
+
+// ModeFirm keeps the slots until the lease's end. It is the only mode so far.
+const ModeFirm Mode = "firm"
+
+// Resources is what a job gets of the rig beside its slots, in all.
+type Resources struct {
+	Threads int64 `cbor:"1,keyasint" json:"threads"`
+	Memory  int64 `cbor:"2,keyasint" json:"memory_bytes"`
+	DiskMB  int64 `cbor:"3,keyasint" json:"disk_mb"`
+}
+
+// Limits bound what can be used before somebody agrees to it. They are three and never mixed.
+type Limits struct {
+	UnsignedMs   int64 `cbor:"1,keyasint" json:"unsigned_ms"`   // running time that nobody countersigned, while the renter answers
+	UnattendedMs int64 `cbor:"2,keyasint" json:"unattended_ms"` // running time while the renter's agent is away; Unlimited is allowed
+	Credit       int64 `cbor:"3,keyasint" json:"credit"`        // Micro of use not yet paid; Unlimited is allowed
+}
+
+// Bid is a renter's signed order for slots of an offer. Times are milliseconds, wall times Unix milliseconds.
+type Bid struct {
+	Offer      Hash      `cbor:"1,keyasint"` // the hash of the offer's body
+	Rig        Key       `cbor:"2,keyasint"`
+	Renter     Key       `cbor:"3,keyasint"`
+	Owner      Key       `cbor:"4,keyasint"`
+	Delegate   []byte    `cbor:"5,keyasint,omitempty"`
+	Count      uint8     `cbor:"6,keyasint"`           // slots wanted
+	Slots      []uint8   `cbor:"7,keyasint,omitempty"` // these slots and no others; any of the model where empty
+	Model      string    `cbor:"8,keyasint"`           // the model that all slots must have
+	Mode       Mode      `cbor:"9,keyasint"`
+	Prices     Prices    `cbor:"10,keyasint"` // what the renter pays at most; the lease's prices
+	GoodTill   int64     `cbor:"11,keyasint"` // wall time
+	Job        Hash      `cbor:"12,keyasint"`
+	Resources  Resources `cbor:"13,keyasint"` // at least; zero leaves it to the rig
+	DurationMs int64     `cbor:"14,keyasint"` // running time, at most
+	Budget     Micro     `cbor:"15,keyasint"`
+	Limits     Limits    `cbor:"16,keyasint"`
+	IntervalMs int64     `cbor:"17,keyasint"` // between receipts
+	Nonce      Nonce     `cbor:"18,keyasint"`
+}
+
+// SealBid signs a bid as its renter.
+func SealBid(network string, renter ed25519.PrivateKey, b Bid) Sealed {
+	return seal(network, KindBid, RoleRenter, renter, b)
+}
+
+// OpenBid verifies, decodes and validates a sealed bid's bytes.
+func OpenBid(network string, raw []byte) (Bid, Sealed, error) {
+	var b Bid
+	s, err := DecodeSealed(raw)
+	if err != nil {
+		return b, s, err
+	}
+	signer, err := s.open(network, KindBid, RoleRenter, &b, decodeStrict)
+	if err != nil {
+		return b, s, err
+	}
+	if signer != b.Renter {
+		return b, s, NewError(CodeBadSignature, "kind", string(KindBid), "role", string(RoleRenter))
+	}
+	if err := b.Validate(); err != nil {
+		return b, s, err
+	}
+	return b, s, checkOwner(network, b.Owner, b.Renter, b.Delegate, DelegateAgent, b.GoodTill)
+}
+
+// Validate checks a bid's bounds, without looking at an offer.
+func (b Bid) Validate() error {
+	bad := func(why string) error { return NewError(CodeBadRecord, "kind", string(KindBid), "why", why) }
+	switch {
+	case b.Mode != ModeFirm:
+		return NewError(CodeUnsupported, "what", "mode "+clip(string(b.Mode), 16), "instead", "bid firm")
+	case b.Count == 0 || b.Count > MaxSlots || len(b.Slots) != 0 && len(b.Slots) != int(b.Count):
+		return bad("it asks for no slot or too many")
+	case !slices.IsSorted(b.Slots) || len(slices.Compact(slices.Clone(b.Slots))) != len(b.Slots):
+		return bad("its slots are not in order")
+	case !offerName.MatchString(b.Model):
+		return bad("its model is not a name")
+	case b.DurationMs <= 0 || b.DurationMs > maxLeaseTime.Milliseconds():
+		return bad("its duration is out of range")
+	case b.Budget <= 0 || b.Budget > maxMoney:
+		return bad("its budget is out of range")
+	case b.IntervalMs < 1000 || b.IntervalMs > maxIntervalMs:
+		return bad("its receipt interval is out of range")
+	case b.Limits.UnsignedMs <= 0 || b.Limits.UnattendedMs < Unlimited || b.Limits.Credit < Unlimited:
+		return bad("its limits are out of range")
+	case b.Resources.Threads < 0 || b.Resources.Memory < 0 || b.Resources.DiskMB < 0:
+		return bad("its resources are negative")
+	}
+	return b.Prices.Validate()
+}
+
+// Admit reports whether a bid fits an offer at a wall time: the rig answers a bid with it, and a renter asks itself the
+// same before it sends one. It does not know whether the slots are free: see Pick.
+func Admit(o Offer, offer Hash, b Bid, now int64) error {
+	if err := o.CheckAge(now); err != nil {
+		return err
+	}
+	switch {
+	case b.Offer != offer || b.Rig != o.Rig:
+		return NewError(CodeOfferUnknown, "offer", b.Offer.String()[:8])
+	case now >= b.GoodTill:
+		return NewError(CodeOfferExpired, "ago", span(now-b.GoodTill))
+	case b.Prices.Currency != o.Prices.Currency:
+		return NewError(CodePriceTooLow, "price", b.Prices.Currency, "ask", o.Prices.Currency)
+	case b.Prices.Slot < o.Prices.Slot || b.Prices.Disk < o.Prices.Disk || b.Prices.In < o.Prices.In || b.Prices.Out < o.Prices.Out:
+		return NewError(CodePriceTooLow, "price", b.Prices.Slot.String(), "ask", o.Prices.Slot.String())
+	case b.DurationMs < o.Rules.MinMs || b.DurationMs > o.Rules.MaxMs:
+		return NewError(CodeBadDuration, "duration", span(b.DurationMs), "min", span(o.Rules.MinMs), "max", span(o.Rules.MaxMs))
+	}
+	if err := admitLimits(o.Rules, b); err != nil {
+		return err
+	}
+	if err := admitResources(o, b); err != nil {
+		return err
+	}
+	return admitBudget(b)
+}
+
+func admitLimits(r Rules, b Bid) error {
+	most := r.IntervalMs + r.GraceMs
+	switch {
+	case b.Limits.UnsignedMs > most:
+		return NewError(CodeBadLimits, "limit", "unsigned use of "+span(b.Limits.UnsignedMs), "most", span(most))
+	case exceeds(b.Limits.UnattendedMs, r.MaxUnattended):
+		return NewError(CodeBadLimits, "limit", "an unattended time of "+span(b.Limits.UnattendedMs), "most", span(r.MaxUnattended))
+	case exceeds(b.Limits.Credit, r.Credit):
+		return NewError(CodeBadLimits, "limit", "a credit of "+Micro(b.Limits.Credit).String(), "most", Micro(r.Credit).String())
+	case b.IntervalMs != r.IntervalMs:
+		return NewError(CodeBadLimits, "limit", "a receipt interval of "+span(b.IntervalMs), "most", span(r.IntervalMs))
+	}
+	return nil
+}
+
+// exceeds compares two limits of which either may be Unlimited.
+func exceeds(asked, allowed int64) bool {
+	return allowed != Unlimited && (asked == Unlimited || asked > allowed)
+}
+
+func admitResources(o Offer, b Bid) error {
+	have := o.Share(int(b.Count))
+	if b.Resources.Threads > have.Threads || b.Resources.Memory > have.Memory || b.Resources.DiskMB > have.DiskMB {
+		return NewError(CodeBadLimits, "limit", "more threads, memory or disk than the slots come with", "most",
+			strconv.FormatInt(have.Threads, 10)+" threads, "+strconv.FormatInt(have.Memory>>20, 10)+" MiB")
+	}
+	return nil
+}
+
+// FirstMinute is the time that a budget must cover at least.
+const FirstMinute = int64(60_000)
+
+func admitBudget(b Bid) error {
+	minute, err := b.Prices.Bill(UsageAt(FirstMinute, int(b.Count), b.Resources.DiskMB, 0, 0))
+	if err != nil {
+		return err
+	}
+	if minute.Total > b.Budget {
+		return NewError(CodeBudgetTooSmall, "budget", b.Budget.String(), "minute", minute.Total.String())
+	}
+	return nil
+}
+
+// Share returns the host resources that come with a number of the offer's slots.
+func (o Offer) Share(slots int) Resources {
+	return Resources{
+		Threads: o.Host.SlotThreads * int64(slots),
+		Memory:  o.Host.SlotMemory * int64(slots),
+		DiskMB:  o.Host.DiskFree / 1_000_000 * int64(slots) / int64(max(1, len(o.Slots))),
+	}
+}
+
+// Pick chooses the slots that a bid gets: those it names, or the first free ones of its model. The error has code
+// CodeTooFewSlots if the offer could never serve the bid, CodeSlotTaken if only others' leases stand in the way.
+func Pick(o Offer, b Bid) ([]Slot, error) {
+	var free []Slot
+	have := 0
+	for _, s := range o.Slots {
+		if s.Model != b.Model || len(b.Slots) > 0 && !slices.Contains(b.Slots, s.Index) {
+			continue
+		}
+		have++
+		if s.LeasedUntil == 0 {
+			free = append(free, s)
+		}
+	}
+	switch {
+	case have < int(b.Count):
+		return nil, NewError(CodeTooFewSlots, "has", strconv.Itoa(have), "wanted", strconv.Itoa(int(b.Count)))
+	case len(free) < int(b.Count):
+		return nil, NewError(CodeSlotTaken, "free", strconv.Itoa(len(free)), "wanted", strconv.Itoa(int(b.Count)))
+	}
+	return free[:b.Count], nil
+}

@@ -1,0 +1,98 @@
+package market_test
+
+import (
+	"bytes"
+	"testing"
+
+	"haggle/market"
+	"haggle/market/markettest"
+)
+
+func samples() [][]byte {
+	e := markettest.Evidence()
+	list := [][]byte{e.Offer, e.Bid, e.Lease, e.Encode()}
+	return append(list, e.Receipts...)
+}
+
+// FuzzSealed opens hostile bytes as every kind of record. What opens must encode to the same bytes again.
+func FuzzSealed(f *testing.F) {
+	for _, s := range samples() {
+		f.Add(s)
+	}
+	terms := markettest.Terms()
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if s, err := market.DecodeSealed(data); err == nil && !bytes.Equal(s.Encode(), data) {
+			t.Fatalf("%x decodes and encodes as %x", data, s.Encode())
+		}
+		_, _, _ = market.OpenOffer(markettest.Network, data)
+		_, _, _ = market.OpenBid(markettest.Network, data)
+		_, _, _ = market.OpenLease(markettest.Network, data)
+		_, _, _ = market.OpenReceipt(markettest.Network, data, terms)
+		_, _, _ = market.OpenReject(markettest.Network, data, terms)
+		_, _ = market.OpenDelegate(markettest.Network, data)
+	})
+}
+
+// FuzzBodies decodes hostile bytes as the body of every kind of record, behind a good signature: validation must hold
+// without the signature's help, and never panic.
+func FuzzBodies(f *testing.F) {
+	for _, raw := range samples() {
+		if s, err := market.DecodeSealed(raw); err == nil {
+			f.Add(s.Body)
+		}
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		var o market.Offer
+		if market.DecodeStrict(body, &o) == nil && o.Validate(markettest.Network) == nil {
+			_, _ = market.Pick(o, markettest.Bid())
+			_ = o.CheckAge(markettest.Now)
+		}
+		var b market.Bid
+		if market.DecodeStrict(body, &b) == nil && b.Validate() == nil {
+			_ = market.Admit(markettest.Offer(), b.Offer, b, markettest.Now)
+		}
+		var r market.Receipt
+		if market.DecodeStrict(body, &r) == nil {
+			_ = market.CheckReceipt(r.Lease, markettest.Terms(), market.Head{}, r, market.Unlimited)
+		}
+		var terms market.Terms
+		if market.DecodeStrict(body, &terms) == nil {
+			_ = market.CheckGrant(terms, markettest.Offer(), markettest.Bid(), terms.Bid, markettest.Now)
+		}
+	})
+}
+
+// FuzzMessage decodes hostile frames.
+func FuzzMessage(f *testing.F) {
+	messages := []market.Message{
+		market.Refuse{Err: *market.Public(market.NewError(market.CodeSlotTaken, "free", "0"))}, market.Hello{Seq: 3},
+		market.BidMessage{Bid: []byte{1}, Offer: []byte{2}, Job: markettest.Job()}, market.GrantMessage{}, market.AcceptMessage{Env: market.Env{"A=b"}},
+		market.StatusMessage{State: market.JobRunning}, market.ReceiptMessage{}, market.RejectMessage{}, market.AckMessage{Seq: 1}, market.StopMessage{Kill: true},
+		market.OffersRequest{}, market.OfferMessage{}, market.EndMessage{}, market.TunnelRequest{Kind: "log"}, market.ChunkMessage{Data: []byte("x")},
+	}
+	for _, m := range messages {
+		data, err := market.EncodeMessage(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		if back, err := market.DecodeMessage(data); err != nil || back.Type() != m.Type() {
+			f.Fatalf("%T came back as %T (%v)", m, back, err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if m, err := market.DecodeMessage(data); err == nil {
+			_, _ = market.EncodeMessage(m)
+		}
+	})
+}
+
+// FuzzEvidence judges hostile files.
+func FuzzEvidence(f *testing.F) {
+	f.Add(markettest.Evidence().Encode())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if j := market.Judge(data); j.Verdict == market.VerdictAgreed && !bytes.Equal(data, markettest.Evidence().Encode()) {
+			t.Fatalf("other bytes than the sample were judged as agreed")
+		}
+	})
+}

@@ -1,0 +1,99 @@
+package market
+
+import "fmt"
+
+// Event is something that happened to a lease. Step takes them one at a time, in the order in which the shell saw them.
+type Event interface{ event() string }
+
+// Events of a lease.
+type (
+	// Signed says that the renter's signature under the terms was verified and stored.
+	Signed struct{}
+	// Prepared says that the container exists and only has to be started.
+	Prepared struct{}
+	// Failed says that preparing or starting did not work.
+	Failed struct{ Reason Reason }
+	// Started says that the engine has seen the job run.
+	Started struct{}
+	// Exited says that the job is over. RanMs is the engine's own figure of its running time, 0 where it has none: it can
+	// only lower the bill.
+	Exited struct {
+		Code  int64
+		OOM   bool
+		Lost  bool // the engine knows nothing of the job
+		RanMs int64
+	}
+	// Tick says that time has passed, with cumulative traffic and evidence about the slots. Shells send one a second.
+	Tick struct {
+		In, Out int64
+		Slots   []SlotUse
+	}
+	// Contact says that the renter's agent has connected, or has gone.
+	Contact struct{ Away bool }
+	// Agreed says that a receipt with both signatures has come back. The shell has verified both.
+	Agreed struct {
+		Receipt Receipt
+		Hash    Hash
+	}
+	// Rejected says that the renter signed its refusal of the draft.
+	Rejected struct{}
+	// Stop says that somebody wants the job ended. Kill leaves it no notice.
+	Stop struct {
+		Reason Reason
+		Kill   bool
+	}
+	// Restarted says that this is the first event in a new process: the monotonic clock has another origin.
+	Restarted struct{}
+	// Removed says that nothing of the job is left in the engine.
+	Removed struct{}
+)
+
+func (Signed) event() string   { return "signed" }
+func (Prepared) event() string { return "prepared" }
+func (e Failed) event() string { return "failed " + string(e.Reason) }
+func (Started) event() string  { return "started" }
+func (e Exited) event() string { return fmt.Sprintf("exited %d", e.Code) }
+func (Tick) event() string     { return "tick" }
+func (e Contact) event() string {
+	return map[bool]string{true: "renter gone", false: "renter here"}[e.Away]
+}
+func (e Agreed) event() string  { return fmt.Sprintf("agreed #%d", e.Receipt.Seq) }
+func (Rejected) event() string  { return "rejected" }
+func (e Stop) event() string    { return "stop " + string(e.Reason) }
+func (Restarted) event() string { return "restarted" }
+func (Removed) event() string   { return "removed" }
+
+// Action is something that the shell must do after it has stored the new state. Every action may come again after a
+// restart and must be harmless then.
+type Action interface{ String() string }
+
+// Actions of a lease.
+type (
+	// Prepare makes the container, without starting it.
+	Prepare struct{}
+	// Start starts it.
+	Start struct{}
+	// EndJob ends the job: SIGTERM, and SIGKILL after GraceMs; at once where GraceMs is 0.
+	EndJob struct{ GraceMs int64 }
+	// Propose seals the receipt, stores it with the state in one transaction, and sends it. It is the lease's Draft.
+	Propose struct{ Receipt Receipt }
+	// Remove wipes the job from the engine.
+	Remove struct{}
+)
+
+// String implements Action.
+func (Prepare) String() string { return "prepare" }
+
+// String implements Action.
+func (Start) String() string { return "start" }
+
+// String implements Action.
+func (a EndJob) String() string { return fmt.Sprintf("end job, grace %s", span(a.GraceMs)) }
+
+// String implements Action.
+func (a Propose) String() string {
+	return fmt.Sprintf("propose #%d %s billed %dms total %s", a.Receipt.Seq, a.Receipt.Kind, a.Receipt.BilledMs, a.Receipt.Bill.Total)
+}
+
+// String implements Action.
+func (Remove) String() string { return "remove" }

@@ -1,0 +1,8 @@
+package market
+
+// Exported to the tests of this package only.
+var (
+	CheckCanonical = checkCanonical
+	EncodeAny      = encode
+	DecodeStrict   = decodeStrict
+)

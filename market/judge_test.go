@@ -1,0 +1,84 @@
+package market_test
+
+import (
+	"strings"
+	"testing"
+
+	"haggle/market"
+	"haggle/market/markettest"
+)
+
+func TestEvidenceThatBothSignedIsAgreed(t *testing.T) {
+	j := market.Judge(markettest.Evidence().Encode())
+	if j.Verdict != market.VerdictAgreed || j.Receipts != 3 || j.Head.Total != 7000 || j.Exit == nil {
+		t.Errorf("verdict %s, %d receipts, total %s, checks %v", j.Verdict, j.Receipts, j.Head.Total, j.Checks)
+	}
+}
+
+// Every byte of a file of evidence is covered by a check: whichever one is changed, the file is invalid and the failed
+// check is named.
+func TestEvidenceWithAnyByteChangedIsInvalid(t *testing.T) {
+	data := markettest.Evidence().Encode()
+	for i := range data {
+		for _, bit := range []byte{0x01, 0x80} {
+			data[i] ^= bit
+			j := market.Judge(data)
+			data[i] ^= bit
+			if j.Verdict != market.VerdictInvalid {
+				t.Fatalf("byte %d changed: %s", i, j.Verdict)
+			}
+			if last := j.Checks[len(j.Checks)-1]; last.OK || last.Detail == "" {
+				t.Fatalf("byte %d changed: no check is named as failed", i)
+			}
+		}
+	}
+}
+
+func TestEvidenceJudgesWhatItDoesNotHold(t *testing.T) {
+	full := markettest.Evidence()
+	tests := []struct {
+		name    string
+		change  func(*market.Evidence)
+		verdict market.Verdict
+		check   string
+	}{
+		{"the final receipt is missing", func(e *market.Evidence) { e.Receipts = e.Receipts[:2] }, market.VerdictOpen, ""},
+		{"no receipt at all", func(e *market.Evidence) { e.Receipts = nil }, market.VerdictOpen, ""},
+		{"a receipt in the middle is missing", func(e *market.Evidence) { e.Receipts = [][]byte{e.Receipts[0], e.Receipts[2]} }, market.VerdictInvalid, "receipt 3 follows"},
+		{"the final receipt lacks the renter", func(e *market.Evidence) { e.Receipts[2] = withoutRenter(t, e.Receipts[2]) }, market.VerdictOpen, ""},
+		{"the rig signed two receipts of one number", func(e *market.Evidence) { e.Receipts = append(e.Receipts[:2:2], forked(t, *e)) }, market.VerdictFraud, "receipt 2 exists once"},
+		{"the network is another", func(e *market.Evidence) { e.Network = "lab-other" }, market.VerdictInvalid, "the offer is signed"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			e := full
+			e.Receipts = append([][]byte(nil), full.Receipts...)
+			test.change(&e)
+			j := market.Judge(e.Encode())
+			last := j.Checks[len(j.Checks)-1]
+			if j.Verdict != test.verdict || !strings.HasPrefix(last.Name, test.check) {
+				t.Errorf("got %s, last check %+v", j.Verdict, last)
+			}
+		})
+	}
+}
+
+func withoutRenter(t *testing.T, raw []byte) []byte {
+	t.Helper()
+	s, err := market.DecodeSealed(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Sigs = s.Sigs[:1]
+	return s.Encode()
+}
+
+func forked(t *testing.T, e market.Evidence) []byte {
+	t.Helper()
+	r, _, err := market.OpenReceipt(e.Network, e.Receipts[1], markettest.Terms())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.WallMs++
+	return market.SealReceipt(e.Network, markettest.Rig(), r).Encode()
+}

@@ -1,0 +1,115 @@
+package market
+
+// JobState is where a lease's job stands.
+type JobState string
+
+// States of a job, in order. Each has a deadline in the terms, and every way out has a named reason.
+//
+//	granted → preparing → starting → running → stopping → ended
+//	   └──────────┴───────────┴─────────┴──────────────────▲
+const (
+	JobGranted   JobState = "granted"   // the rig signed and holds the slots; the renter has not signed yet
+	JobPreparing JobState = "preparing" // both signed; the container is being made
+	JobStarting  JobState = "starting"  // the order to start is out
+	JobRunning   JobState = "running"   // billed
+	JobStopping  JobState = "stopping"  // SIGTERM is out; no longer billed
+	JobEnded     JobState = "ended"     // the slots are free
+)
+
+// DebtState is where a lease's debt stands.
+type DebtState string
+
+// States of a debt.
+const (
+	DebtOpen     DebtState = "open"     // receipts are still due
+	DebtFinal    DebtState = "final"    // both signed the final receipt, or nothing was ever owed
+	DebtDisputed DebtState = "disputed" // the renter refused a receipt
+)
+
+// Reason names why a job ended or stops.
+type Reason string
+
+// Reasons.
+const (
+	ReasonCompleted   Reason = "completed"    // the job's own end
+	ReasonRenter      Reason = "renter"       // the renter's order
+	ReasonBudget      Reason = "budget"       // the next second would cost more than the budget
+	ReasonExpired     Reason = "expired"      // the leased time is over
+	ReasonDeadline    Reason = "deadline"     // the window is over, though not all of the time was used
+	ReasonUnsigned    Reason = "unsigned"     // the renter answers and does not sign
+	ReasonUnattended  Reason = "unattended"   // the renter's agent was away for longer than it allowed
+	ReasonDisputed    Reason = "disputed"     // the renter refused a receipt
+	ReasonHoldExpired Reason = "hold_expired" // the renter did not sign the grant in time
+	ReasonPrepare     Reason = "prepare"      // the job could not be made ready
+	ReasonStart       Reason = "start"        // the job could not be started
+	ReasonLost        Reason = "lost"         // the job vanished from the engine
+	ReasonOOM         Reason = "oom"          // the kernel killed the job for memory
+	ReasonFault       Reason = "fault"        // a card failed
+	ReasonRig         Reason = "rig"          // the rig's owner ended it
+)
+
+// Instant is a moment as a shell sees it: a monotonic reading, for money, and the wall clock, for windows. Milliseconds.
+type Instant struct {
+	Mono int64 // since the process began
+	Wall int64 // Unix
+}
+
+// Lease is a lease's state on the rig. It is a value: Step returns a new one, and whoever holds one may keep it.
+type Lease struct {
+	ID     LeaseID   `cbor:"1,keyasint"`
+	Terms  Terms     `cbor:"2,keyasint"`
+	Job    JobState  `cbor:"3,keyasint"`
+	Debt   DebtState `cbor:"4,keyasint"`
+	Since  int64     `cbor:"5,keyasint"`           // wall time at which the job came into its state
+	Reason Reason    `cbor:"6,keyasint,omitempty"` // why it stops or ended
+	Exit   *Exit     `cbor:"7,keyasint,omitempty"` // once ended
+	Meter  Meter     `cbor:"8,keyasint"`
+	Head   Head      `cbor:"9,keyasint"`            // the newest receipt that both signed
+	Draft  *Receipt  `cbor:"10,keyasint,omitempty"` // the receipt that waits for the renter's signature; it never changes
+	Away   bool      `cbor:"11,keyasint"`           // the renter's agent is not connected
+	AwayMs int64     `cbor:"12,keyasint"`           // billed, unsigned time while it was away: coming back does not clear it, signing does
+	Gone   bool      `cbor:"13,keyasint"`           // nothing of the job is left in the engine
+}
+
+// Meter counts a job's time. Only observed running time is billed.
+type Meter struct {
+	BilledMs   int64     `cbor:"1,keyasint"`
+	UnbilledMs int64     `cbor:"2,keyasint"`
+	In         int64     `cbor:"3,keyasint"`
+	Out        int64     `cbor:"4,keyasint"`
+	Slots      []SlotUse `cbor:"5,keyasint,omitempty"`
+	LastMono   int64     `cbor:"6,keyasint"` // the last reading; means nothing in another process
+	LastWall   int64     `cbor:"7,keyasint"`
+}
+
+// MaxTickMs is the most time that one reading of the clock can add to a bill: twice the tick of one second. A stopped
+// machine, a debugger or a long pause of the program cannot bill a lump.
+const MaxTickMs = int64(2000)
+
+// NewLease returns the state of a lease that the rig has just granted.
+func NewLease(id LeaseID, t Terms, now Instant) Lease {
+	return Lease{ID: id, Terms: t, Job: JobGranted, Debt: DebtOpen, Since: now.Wall,
+		Meter: Meter{LastMono: now.Mono, LastWall: now.Wall}}
+}
+
+// Total returns what the lease costs so far, countersigned or not.
+func (l Lease) Total() Micro {
+	b, err := l.Terms.Prices.Bill(l.usage())
+	if err != nil {
+		return l.Head.Total
+	}
+	return b.Total
+}
+
+// Holds reports whether the lease keeps its slots from others.
+func (l Lease) Holds() bool { return l.Job != JobEnded }
+
+// Closed reports whether nothing is left to do for the lease.
+func (l Lease) Closed() bool { return l.Job == JobEnded && l.Gone && l.Debt != DebtOpen }
+
+// Status returns what the rig tells the renter.
+func (l Lease) Status() StatusMessage {
+	return StatusMessage{State: l.Job, Reason: l.Reason, Exit: l.Exit, BilledMs: l.Meter.BilledMs, Total: l.Total(), SinceMs: l.Since}
+}
+
+func (l Lease) usage() Usage { return l.Terms.UsageAt(l.Meter.BilledMs, l.Meter.In, l.Meter.Out) }

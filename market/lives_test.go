@@ -1,0 +1,191 @@
+package market_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"haggle/market"
+	"haggle/market/markettest"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// TestLivesOfALease plays the lives in testdata/lives: each line is an event, "+10s" lets so much time pass with a tick a
+// second. What the lease answers stands below it, behind ">", and the state after it behind "=".
+func TestLivesOfALease(t *testing.T) {
+	files, err := filepath.Glob("testdata/lives/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no lives", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := play(t, string(text))
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(string(text), got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// life is a lease that is being played.
+type life struct {
+	t     *testing.T
+	lease market.Lease
+	now   market.Instant
+	out   strings.Builder
+}
+
+func play(t *testing.T, text string) string {
+	l := &life{t: t, now: market.Instant{Mono: 5000, Wall: markettest.Now}}
+	l.lease = market.NewLease(market.LeaseID{7}, markettest.Terms(), l.now)
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, ">") || strings.HasPrefix(line, "=") || strings.HasPrefix(line, "!") {
+			continue // the old answers
+		}
+		l.out.WriteString(line + "\n")
+		if line != "" && !strings.HasPrefix(line, "#") {
+			l.line(strings.Fields(line))
+			l.state()
+		}
+	}
+	return l.out.String()
+}
+
+func (l *life) line(words []string) {
+	if gap, ok := strings.CutPrefix(words[0], "+"); ok {
+		l.pass(gap, words[1:])
+		return
+	}
+	switch words[0] {
+	case "terms":
+		l.terms(words[1:])
+	case "sign":
+		r := l.lease.Draft
+		if r == nil {
+			l.t.Fatal("there is no draft to sign")
+		}
+		l.step(market.Agreed{Receipt: *r, Hash: market.HashOf(r.Body())})
+	default:
+		l.step(l.event(words))
+	}
+}
+
+// pass lets time pass: with ticks, or, behind "silence", without any, as when the process is stopped.
+func (l *life) pass(gap string, words []string) {
+	d, err := time.ParseDuration(gap)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if len(words) > 0 { // "+5m silence": the clocks run, nobody reads them
+		l.now.Mono += d.Milliseconds()
+		l.now.Wall += d.Milliseconds()
+		return
+	}
+	for range d / time.Second {
+		l.now.Mono += 1000
+		l.now.Wall += 1000
+		l.step(market.Tick{})
+	}
+}
+
+func (l *life) terms(words []string) {
+	for _, w := range words {
+		name, value, _ := strings.Cut(w, "=")
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		switch name {
+		case "budget":
+			l.lease.Terms.Budget = market.Micro(n)
+		case "duration":
+			l.lease.Terms.DurationMs = n
+		case "unattended":
+			l.lease.Terms.Limits.UnattendedMs = n
+		case "deadline":
+			l.lease.Terms.Deadline = l.now.Wall + n
+		default:
+			l.t.Fatalf("no term %s", name)
+		}
+	}
+}
+
+func (l *life) event(words []string) market.Event {
+	rest := append(words[1:], "", "", "")
+	switch words[0] {
+	case "signed":
+		return market.Signed{}
+	case "prepared":
+		return market.Prepared{}
+	case "started":
+		return market.Started{}
+	case "failed":
+		return market.Failed{Reason: market.Reason(rest[0])}
+	case "exited":
+		e := market.Exited{OOM: rest[1] == "oom", Lost: rest[1] == "lost"}
+		e.Code, _ = strconv.ParseInt(rest[0], 10, 64)
+		if rest[1] == "ran" {
+			d, err := time.ParseDuration(rest[2])
+			if err != nil {
+				l.t.Fatal(err)
+			}
+			e.RanMs = d.Milliseconds()
+		}
+		return e
+	case "gone":
+		return market.Contact{Away: true}
+	case "here":
+		return market.Contact{}
+	case "rejected":
+		return market.Rejected{}
+	case "stop":
+		return market.Stop{Reason: market.Reason(rest[0]), Kill: rest[1] == "kill"}
+	case "restarted":
+		l.now.Mono = 100 // another process, another origin
+		return market.Restarted{}
+	case "removed":
+		return market.Removed{}
+	}
+	l.t.Fatalf("no event %q", words[0])
+	return nil
+}
+
+func (l *life) step(e market.Event) {
+	next, actions, err := market.Step(l.lease, l.now, e)
+	if err != nil {
+		fmt.Fprintf(&l.out, "  ! %s\n", err)
+	}
+	for _, a := range actions {
+		fmt.Fprintf(&l.out, "  > %s\n", a)
+	}
+	l.lease = next
+}
+
+func (l *life) state() {
+	m := l.lease.Meter
+	fmt.Fprintf(&l.out, "  = %s, debt %s, billed %gs, unbilled %gs, total %s, signed #%d", l.lease.Job, l.lease.Debt,
+		float64(m.BilledMs)/1000, float64(m.UnbilledMs)/1000, l.lease.Total(), l.lease.Head.Seq)
+	if l.lease.Exit != nil {
+		fmt.Fprintf(&l.out, ", exit %d %s", l.lease.Exit.Code, l.lease.Exit.Reason)
+	}
+	l.out.WriteString("\n")
+}

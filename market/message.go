@@ -1,0 +1,240 @@
+package market
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+// MaxFrame is the largest message on any stream, in bytes.
+const MaxFrame = 64 << 10
+
+// MessageType numbers the messages of all streams. Numbers are only ever added.
+type MessageType uint8
+
+// Message is one frame's content. The types of this file are all there are.
+type Message interface{ Type() MessageType }
+
+// Refuse ends a stream with a coded error. It can stand in for any answer.
+type Refuse struct {
+	Err Error `cbor:"1,keyasint"`
+}
+
+// Hello is the first message of each side on a lease stream.
+type Hello struct {
+	Instance Nonce    `cbor:"1,keyasint"` // the sender's store; a restored one is another
+	WallMs   int64    `cbor:"2,keyasint"` // the sender's wall clock
+	Lease    LeaseID  `cbor:"3,keyasint"` // zero: a bid follows
+	Seq      uint32   `cbor:"4,keyasint"` // the newest receipt that both signed, as the sender has it
+	Hash     Hash     `cbor:"5,keyasint"`
+	Speaks   []string `cbor:"6,keyasint,omitempty"` // record kinds and versions, such as lease/1
+}
+
+// BidMessage carries a sealed bid and its job.
+type BidMessage struct {
+	Bid   []byte `cbor:"1,keyasint"`
+	Offer []byte `cbor:"2,keyasint"` // the sealed offer that the bid is for
+	Job   Job    `cbor:"3,keyasint"`
+}
+
+// GrantMessage carries terms that the rig has signed.
+type GrantMessage struct {
+	Lease []byte `cbor:"1,keyasint"`
+}
+
+// AcceptMessage carries terms that both have signed, and what the job needs that may be seen only then.
+type AcceptMessage struct {
+	Lease []byte `cbor:"1,keyasint"`
+	Env   Env    `cbor:"2,keyasint,omitempty"`
+}
+
+// StatusMessage is the rig's word on a job. Nothing in it is signed.
+type StatusMessage struct {
+	State    JobState `cbor:"1,keyasint"`
+	Reason   Reason   `cbor:"2,keyasint,omitempty"`
+	Exit     *Exit    `cbor:"3,keyasint,omitempty"`
+	BilledMs int64    `cbor:"4,keyasint"` // so far
+	Total    Micro    `cbor:"5,keyasint"` // so far
+	SinceMs  int64    `cbor:"6,keyasint"` // in this state, wall time
+}
+
+// ReceiptMessage carries a receipt: from the rig with its signature, from the renter with both.
+type ReceiptMessage struct {
+	Receipt []byte `cbor:"1,keyasint"`
+}
+
+// RejectMessage carries a renter's signed refusal of a receipt.
+type RejectMessage struct {
+	Reject []byte `cbor:"1,keyasint"`
+}
+
+// AckMessage says that the rig has stored a receipt that both signed.
+type AckMessage struct {
+	Seq uint32 `cbor:"1,keyasint"`
+}
+
+// StopMessage is the renter's order to end the job.
+type StopMessage struct {
+	Kill bool `cbor:"1,keyasint"` // at once, without SIGTERM
+}
+
+// OffersRequest asks a rig for its offers.
+type OffersRequest struct{}
+
+// OfferMessage carries one sealed offer.
+type OfferMessage struct {
+	Offer []byte `cbor:"1,keyasint"`
+}
+
+// EndMessage ends a list.
+type EndMessage struct{}
+
+// TunnelRequest opens a tunnel into a lease. The kind is "log" so far.
+type TunnelRequest struct {
+	Lease  LeaseID `cbor:"1,keyasint"`
+	Kind   string  `cbor:"2,keyasint"`
+	Offset int64   `cbor:"3,keyasint"` // first byte of the log file
+	Follow bool    `cbor:"4,keyasint"` // stay until the job has ended
+}
+
+// ChunkMessage carries bytes of a tunnel, at most MaxChunk.
+type ChunkMessage struct {
+	Data []byte `cbor:"1,keyasint"`
+}
+
+// MaxChunk is the most bytes of one ChunkMessage.
+const MaxChunk = 32 << 10
+
+// Type numbers of the messages.
+const (
+	typeRefuse MessageType = iota + 1
+	typeHello
+	typeBid
+	typeGrant
+	typeAccept
+	typeStatus
+	typeReceipt
+	typeReject
+	typeAck
+	typeStop
+	typeOffersRequest
+	typeOffer
+	typeEnd
+	typeTunnelRequest
+	typeChunk
+)
+
+// Type implements Message.
+func (Refuse) Type() MessageType { return typeRefuse }
+
+// Type implements Message.
+func (Hello) Type() MessageType { return typeHello }
+
+// Type implements Message.
+func (BidMessage) Type() MessageType { return typeBid }
+
+// Type implements Message.
+func (GrantMessage) Type() MessageType { return typeGrant }
+
+// Type implements Message.
+func (AcceptMessage) Type() MessageType { return typeAccept }
+
+// Type implements Message.
+func (StatusMessage) Type() MessageType { return typeStatus }
+
+// Type implements Message.
+func (ReceiptMessage) Type() MessageType { return typeReceipt }
+
+// Type implements Message.
+func (RejectMessage) Type() MessageType { return typeReject }
+
+// Type implements Message.
+func (AckMessage) Type() MessageType { return typeAck }
+
+// Type implements Message.
+func (StopMessage) Type() MessageType { return typeStop }
+
+// Type implements Message.
+func (OffersRequest) Type() MessageType { return typeOffersRequest }
+
+// Type implements Message.
+func (OfferMessage) Type() MessageType { return typeOffer }
+
+// Type implements Message.
+func (EndMessage) Type() MessageType { return typeEnd }
+
+// Type implements Message.
+func (TunnelRequest) Type() MessageType { return typeTunnelRequest }
+
+// Type implements Message.
+func (ChunkMessage) Type() MessageType { return typeChunk }
+
+// frame is a message on the wire: an array of its type number and its body.
+type frame struct {
+	_    struct{} `cbor:",toarray"`
+	Type MessageType
+	Body cbor.RawMessage
+}
+
+// EncodeMessage writes a message as one frame's content. The error has code CodeTooLarge.
+func EncodeMessage(m Message) ([]byte, error) {
+	data := encode(frame{Type: m.Type(), Body: encode(m)})
+	if len(data) > MaxFrame {
+		return nil, NewError(CodeTooLarge, "limit", strconv.Itoa(MaxFrame))
+	}
+	return data, nil
+}
+
+// DecodeMessage reads one frame's content. Unknown keys are passed over, so that newer programs can add to a message;
+// what is signed inside is opened by its own function. The message is a value, not a pointer.
+func DecodeMessage(data []byte) (Message, error) {
+	if len(data) > MaxFrame {
+		return nil, NewError(CodeTooLarge, "limit", strconv.Itoa(MaxFrame))
+	}
+	var f frame
+	if err := decodeStrict(data, &f); err != nil {
+		return nil, err
+	}
+	read, known := messageReaders()[f.Type]
+	if !known {
+		return nil, NewError(CodeUnexpected, "got", fmt.Sprintf("of type %d", f.Type))
+	}
+	return read(f.Body)
+}
+
+func messageReaders() map[MessageType]func([]byte) (Message, error) {
+	return map[MessageType]func([]byte) (Message, error){
+		typeRefuse:        readMessage[Refuse],
+		typeHello:         readMessage[Hello],
+		typeBid:           readMessage[BidMessage],
+		typeGrant:         readMessage[GrantMessage],
+		typeAccept:        readMessage[AcceptMessage],
+		typeStatus:        readMessage[StatusMessage],
+		typeReceipt:       readMessage[ReceiptMessage],
+		typeReject:        readMessage[RejectMessage],
+		typeAck:           readMessage[AckMessage],
+		typeStop:          readMessage[StopMessage],
+		typeOffersRequest: readMessage[OffersRequest],
+		typeOffer:         readMessage[OfferMessage],
+		typeEnd:           readMessage[EndMessage],
+		typeTunnelRequest: readMessage[TunnelRequest],
+		typeChunk:         readMessage[ChunkMessage],
+	}
+}
+
+func readMessage[M Message](body []byte) (Message, error) {
+	var m M
+	if err := decodeOpen(body, &m); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Unexpected returns the error for a message that does not fit where it arrived.
+func Unexpected(m Message) error {
+	if r, ok := m.(Refuse); ok {
+		return &r.Err
+	}
+	return NewError(CodeUnexpected, "got", fmt.Sprintf("%T", m))
+}

@@ -1,0 +1,281 @@
+package market
+
+// Times of the state machine that the terms do not carry. Milliseconds.
+const (
+	RetentionMs = int64(24 * msPerHour) // a job's disk and log are kept so long after its end
+	stopAgainMs = int64(10_000)         // after the notice, the kill is sent again
+	failedCode  = int64(125)            // the exit code of a job that never ran
+)
+
+// Step returns the state of a lease after an event, and what the shell must do then. It is a pure function: the shell
+// stores the state first and performs the actions after, so that a crash between the two repeats an action and never
+// loses one (see Pending). An event that does not fit the state changes nothing and is an error with code CodeBadState,
+// unless it is a late echo of something already known, which is ignored.
+//
+// Invariants: billed time and total never fall; the total never exceeds the budget, nor the billed time the leased time;
+// ended stays ended; a draft never changes until it is agreed.
+func Step(l Lease, now Instant, e Event) (Lease, []Action, error) {
+	if _, ok := e.(Restarted); ok {
+		l = l.rebase(now)
+	} else {
+		l = l.advance(now, e)
+	}
+	switch e := e.(type) {
+	case Signed:
+		return l.signed(now)
+	case Prepared:
+		return l.after(JobPreparing, JobStarting, now, Start{})
+	case Started:
+		return l.after(JobStarting, JobRunning, now)
+	case Failed:
+		return l.failed(now, e)
+	case Exited:
+		return l.exited(now, e)
+	case Tick:
+		return l.tick(now)
+	case Contact:
+		l.Away = e.Away
+		return l, nil, nil
+	case Agreed:
+		return l.agreed(now, e)
+	case Rejected:
+		return l.rejected(now)
+	case Stop:
+		return l.stop(now, e)
+	case Restarted:
+		return l, nil, nil
+	case Removed:
+		l.Gone = l.Job == JobEnded
+		return l, nil, nil
+	}
+	return l, nil, l.misfit(e)
+}
+
+// Pending returns the actions that a lease in this state still needs. A shell performs them after a restart, when it
+// cannot know which of the actions of its last life were done.
+func Pending(l Lease) []Action {
+	var actions []Action
+	switch l.Job {
+	case JobPreparing:
+		actions = append(actions, Prepare{})
+	case JobStarting:
+		actions = append(actions, Start{})
+	case JobStopping:
+		actions = append(actions, EndJob{})
+	}
+	if l.Draft != nil {
+		actions = append(actions, Propose{Receipt: *l.Draft})
+	}
+	return actions
+}
+
+func (l Lease) misfit(e Event) error {
+	return NewError(CodeBadState, "state", string(l.Job), "event", e.event())
+}
+
+// into moves the job to a state.
+func (l Lease) into(s JobState, now Instant) Lease {
+	l.Job, l.Since = s, now.Wall
+	return l
+}
+
+// after moves the job on if it is in the state before; anything later is a late echo.
+func (l Lease) after(from, to JobState, now Instant, actions ...Action) (Lease, []Action, error) {
+	switch l.Job {
+	case from:
+		return l.into(to, now), actions, nil
+	case JobGranted:
+		return l, nil, NewError(CodeBadState, "state", string(l.Job), "event", string(to))
+	}
+	return l, nil, nil
+}
+
+func (l Lease) signed(now Instant) (Lease, []Action, error) {
+	switch {
+	case l.Job == JobGranted && now.Wall-l.Since < l.Terms.HoldMs:
+		return l.into(JobPreparing, now), []Action{Prepare{}}, nil
+	case l.Job == JobGranted:
+		l = l.end(now, Exit{Reason: ReasonHoldExpired, Code: failedCode})
+		return l, nil, nil
+	case l.Reason == ReasonHoldExpired:
+		return l, nil, NewError(CodeHoldExpired)
+	}
+	return l, nil, nil
+}
+
+func (l Lease) failed(now Instant, e Failed) (Lease, []Action, error) {
+	if l.Job != JobPreparing && l.Job != JobStarting && l.Job != JobStopping {
+		return l, nil, l.misfit(e)
+	}
+	if l.Job == JobStopping {
+		e.Reason = l.Reason
+	}
+	return l.end(now, Exit{Reason: e.Reason, Code: failedCode}).propose(now)
+}
+
+func (l Lease) exited(now Instant, e Exited) (Lease, []Action, error) {
+	switch l.Job {
+	case JobEnded:
+		return l, nil, nil
+	case JobGranted:
+		return l, nil, l.misfit(e)
+	}
+	if e.RanMs > 0 {
+		l.Meter.BilledMs = min(l.Meter.BilledMs, max(e.RanMs, l.claimed()))
+	}
+	exit := Exit{Reason: ReasonCompleted, Code: e.Code}
+	switch {
+	case l.Job == JobStopping:
+		exit.Reason = l.Reason
+	case e.Lost:
+		exit.Reason = ReasonLost
+	case e.OOM:
+		exit.Reason = ReasonOOM
+	}
+	return l.end(now, exit).propose(now)
+}
+
+// claimed is the billed time that a receipt has stated already: it can never fall.
+func (l Lease) claimed() int64 {
+	if l.Draft != nil {
+		return l.Draft.BilledMs
+	}
+	return l.Head.BilledMs
+}
+
+func (l Lease) end(now Instant, exit Exit) Lease {
+	l = l.into(JobEnded, now)
+	l.Reason, l.Exit = exit.Reason, &exit
+	if exit.Reason == ReasonHoldExpired {
+		l.Debt, l.Gone = DebtFinal, true // nobody owes anything for terms that only one side signed
+	}
+	return l
+}
+
+func (l Lease) tick(now Instant) (Lease, []Action, error) {
+	inState := now.Wall - l.Since
+	switch {
+	case l.Job == JobGranted && inState >= l.Terms.HoldMs:
+		return l.end(now, Exit{Reason: ReasonHoldExpired, Code: failedCode}), nil, nil
+	case l.Job == JobPreparing && inState >= l.Terms.PrepareMs:
+		return l.halt(now, ReasonPrepare, 0)
+	case l.Job == JobStarting && inState >= StartMs:
+		return l.halt(now, ReasonStart, 0)
+	case l.Job == JobRunning:
+		if reason := l.over(now); reason != "" {
+			return l.halt(now, reason, l.Terms.NoticeMs)
+		}
+		return l.propose(now)
+	case l.Job == JobStopping && inState >= l.Terms.NoticeMs+stopAgainMs:
+		return l, []Action{EndJob{}}, nil
+	case l.Job == JobEnded && !l.Gone && inState >= RetentionMs:
+		return l, []Action{Remove{}}, nil
+	}
+	return l, nil, nil
+}
+
+// over names the limit at which a running job must stop, or "".
+func (l Lease) over(now Instant) Reason {
+	next := l.Meter.BilledMs + 1
+	bill, err := l.Terms.Prices.Bill(l.Terms.UsageAt(next, l.Meter.In, l.Meter.Out))
+	switch {
+	case err != nil || bill.Total > l.Terms.Budget:
+		return ReasonBudget
+	case l.Meter.BilledMs >= l.Terms.DurationMs:
+		return ReasonExpired
+	case now.Wall >= l.Terms.Deadline:
+		return ReasonDeadline
+	case !l.Away && l.Meter.BilledMs-l.Head.BilledMs-l.AwayMs > l.Terms.Limits.UnsignedMs:
+		return ReasonUnsigned
+	case l.Away && l.Terms.Limits.UnattendedMs != Unlimited && l.AwayMs > l.Terms.Limits.UnattendedMs:
+		return ReasonUnattended
+	}
+	return ""
+}
+
+func (l Lease) stop(now Instant, e Stop) (Lease, []Action, error) {
+	grace := l.Terms.NoticeMs
+	if e.Kill || l.Job != JobRunning {
+		grace = 0
+	}
+	switch {
+	case l.Job == JobEnded:
+		return l, nil, NewError(CodeLeaseEnded, "reason", string(l.Reason))
+	case l.Job == JobGranted:
+		return l.end(now, Exit{Reason: ReasonHoldExpired, Code: failedCode}), nil, nil
+	case l.Job == JobStopping && !e.Kill:
+		return l, nil, nil
+	case l.Job == JobStopping:
+		return l, []Action{EndJob{}}, nil
+	}
+	return l.halt(now, e.Reason, grace)
+}
+
+// halt orders the end of a job. From here on nothing is billed.
+func (l Lease) halt(now Instant, reason Reason, graceMs int64) (Lease, []Action, error) {
+	l = l.into(JobStopping, now)
+	l.Reason = reason
+	return l, []Action{EndJob{GraceMs: graceMs}}, nil
+}
+
+func (l Lease) agreed(now Instant, e Agreed) (Lease, []Action, error) {
+	switch {
+	case e.Receipt.Seq <= l.Head.Seq:
+		return l, nil, nil // a late echo
+	case l.Draft == nil || e.Receipt.Seq != l.Draft.Seq || e.Hash != HashOf(l.Draft.Body()):
+		return l, nil, NewError(CodeReceiptChain, "seq", "signed", "why", "it is not the draft")
+	}
+	l.Head, l.Draft = HeadOf(e.Receipt, e.Hash), nil
+	l.AwayMs = min(l.AwayMs, l.Meter.BilledMs-l.Head.BilledMs)
+	if e.Receipt.Kind == ReceiptFinal {
+		l.Debt = DebtFinal
+		return l, nil, nil
+	}
+	return l.propose(now)
+}
+
+func (l Lease) rejected(now Instant) (Lease, []Action, error) {
+	if l.Draft == nil {
+		return l, nil, l.misfit(Rejected{})
+	}
+	l.Debt = DebtDisputed
+	if l.Job == JobEnded {
+		return l, nil, nil
+	}
+	return l.stop(now, Stop{Reason: ReasonDisputed})
+}
+
+// propose drafts a receipt if one is due and none waits for a signature.
+func (l Lease) propose(now Instant) (Lease, []Action, error) {
+	if l.Draft != nil || l.Debt != DebtOpen || !l.due() {
+		return l, nil, nil
+	}
+	usage := l.usage()
+	bill, err := l.Terms.Prices.Bill(usage)
+	if err != nil {
+		return l, nil, err // advance never lets the meter come here
+	}
+	r := Receipt{
+		Lease: l.ID, Seq: l.Head.Seq + 1, Prev: l.Head.Hash, Kind: ReceiptInterval,
+		BilledMs: l.Meter.BilledMs, UnbilledMs: l.Meter.UnbilledMs, Usage: usage, Bill: bill,
+		Slots: l.Meter.Slots, WallMs: now.Wall,
+	}
+	if l.Job == JobEnded {
+		r.Kind, r.Exit = ReceiptFinal, l.Exit
+	}
+	l.Draft = &r
+	return l, []Action{Propose{Receipt: r}}, nil
+}
+
+func (l Lease) due() bool {
+	since := l.Meter.BilledMs - l.Head.BilledMs
+	switch {
+	case l.Job == JobEnded:
+		return true
+	case l.Job != JobRunning:
+		return false
+	case l.Head.Seq == 0:
+		return since >= l.Terms.FirstMs
+	}
+	return since >= l.Terms.IntervalMs
+}
