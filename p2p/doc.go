@@ -1,0 +1,32 @@
+// Package p2p is a haggle program's place in the network: its identity, a private DHT that says whom to ask, and framed,
+// bounded streams over which peers talk.
+//
+// # Streams
+//
+// A stream carries frames: a length as an unsigned varint in its shortest form, at most market.MaxFrame, then one
+// message as market.EncodeMessage writes it. A peer that is refused gets a market.Refuse before the stream is closed.
+//
+//	protocol           streams  per peer  new per second (burst)  idle    lifetime  over a relay
+//	/haggle/offers/1        64         4                  2 (8)    10 s      30 s   yes
+//	/haggle/lease/1        256        32                  4 (32)  30 min      none  yes
+//	/haggle/tunnel/1       128        16                  4 (16)    none      none  no
+//
+// The numbers bind the side that is called; "new per second" is for each peer. The table is Config.Limits' default.
+//
+// # Times
+//
+//	first frame of a called stream, whole   10 s
+//	any later frame, once it has begun      10 s
+//	one write                               10 s
+//	dial of a peer's known addresses       1.5 s  (Config.DialTimeout)
+//	lookup of a peer's addresses             3 s
+//	FetchOffers                              3 s
+//	validity of an announcement           30 min  (part of the protocol: every node must use the same)
+//	renewal of an announcement            10 min, a tenth earlier or later
+//	bootstrap retries                    250 ms, doubling to 30 s; once a minute while joined
+//
+// # Networks
+//
+// The DHT's protocol prefix is /haggle/NETWORK, so that networks never mix. A lab stays on loopback: its nodes listen on,
+// dial and accept no other addresses, and port mapping, reachability checks, relays and hole punching are off.
+package p2p

@@ -1,0 +1,99 @@
+package p2p
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"haggle/market"
+)
+
+// refuseTimeout bounds the last word to a peer.
+const refuseTimeout = time.Second
+
+// server answers the streams of one protocol: it bounds their number and times, and says and logs once how they ended.
+type server struct {
+	protocol Protocol
+	handle   Handler
+	gate     *gate
+	log      *slog.Logger
+}
+
+func newServer(p Protocol, h Handler, l Limit, log *slog.Logger) *server {
+	return &server{protocol: p, handle: h, gate: newGate(l), log: log.With("protocol", string(p))}
+}
+
+// serve runs the handler on one stream and closes it. ctx ends when the node stops.
+func (sv *server) serve(ctx context.Context, w wire, peer market.Key, relayed bool) {
+	limit := sv.gate.limit
+	now := time.Now()
+	s := newStream(w, peer, limit.Idle)
+	s.firstBy = now.Add(firstFrameTimeout)
+	if relayed && !limit.Relayed {
+		sv.end(ctx, s, market.NewError(market.CodeUnsupported, "what", string(sv.protocol)+" over a relay", "instead", "choose an offer with direct reach"))
+		return
+	}
+	if !sv.gate.enter(peer, now) {
+		sv.end(ctx, s, market.NewError(market.CodeTooMany))
+		return
+	}
+	defer sv.gate.leave(peer)
+
+	life, cancel := lifetime(ctx, limit.Lifetime)
+	defer cancel()
+	sv.end(ctx, s, sv.guarded(life, s))
+}
+
+func lifetime(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if d <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, d, market.NewError(market.CodeTooSlow, "limit", d.String()))
+}
+
+// guarded runs the handler; a panic costs one stream and not the program.
+func (sv *server) guarded(ctx context.Context, s *Stream) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return sv.handle(ctx, s)
+}
+
+// end tells the peer how its stream ended, and the log once if the fault is ours.
+func (sv *server) end(ctx context.Context, s *Stream, err error) {
+	log := sv.log.With("peer", s.peer.String())
+	switch {
+	case err == nil:
+		if err := s.Close(); err != nil {
+			log.Debug("stream not closed cleanly", "err", err)
+		}
+		return
+	case ctx.Err() != nil:
+		_ = s.Reset() // the node stops; the peer sees that it is gone
+		return
+	case s.refused.Load(), errors.Is(err, io.EOF):
+		log.Debug("peer ended the stream", "err", err)
+	default:
+		if sv.say(ctx, s, err) != nil {
+			_ = s.Reset() // too slow or gone
+		}
+		if market.CodeOf(err) == market.CodeInternal {
+			log.Error("stream failed", "err", err)
+		} else {
+			log.Debug("stream refused", "err", err)
+		}
+	}
+	_ = s.Close() // nothing is left to tell
+}
+
+func (sv *server) say(ctx context.Context, s *Stream, err error) error {
+	ctx, cancel := context.WithTimeout(ctx, refuseTimeout)
+	defer cancel()
+	return s.Send(ctx, market.Refuse{Err: *market.Public(err)})
+}
