@@ -1,0 +1,73 @@
+package config
+
+import (
+	"time"
+)
+
+// agentPrefix begins the names of an agent's variables.
+const agentPrefix = "HAGGLE_"
+
+// Agent is the configuration of `haggle` and of the agent that it starts.
+type Agent struct {
+	Paths     Paths
+	Network   string
+	Bootstrap []string      // multiaddrs that end in /p2p/ID
+	Listen    []string      // multiaddrs; empty: any port, and loopback only in a lab
+	Currency  string        // capital letters
+	IdleExit  time.Duration // without a lease or a debt
+	LogLevel  string        // debug, info, warn or error
+	LogFormat string        // text or json
+
+	origins map[string]Origin
+}
+
+func agentTable() []spec[Agent] {
+	return []spec[Agent]{
+		{Knob: Knob{Name: "network", Kind: KindText, Default: "main",
+			Doc: "The network to meet others on. Names that begin with lab- are for labs on one machine."},
+			field: func(a *Agent) any { return &a.Network }, check: checkNetwork},
+		{Knob: Knob{Name: "bootstrap", Kind: KindList,
+			Doc: "Addresses of members that are asked first, each ending in /p2p/ID."},
+			field: func(a *Agent) any { return &a.Bootstrap }, check: checkBootstrap},
+		{Knob: Knob{Name: "listen", Kind: KindList,
+			Doc: "Addresses to listen on. None: any port, and in a lab on loopback only."},
+			field: func(a *Agent) any { return &a.Listen }, check: checkAddress},
+		{Knob: Knob{Name: "currency", Kind: KindText, Default: "USD",
+			Doc: "The currency of budgets and prices where a command names none."},
+			field: func(a *Agent) any { return &a.Currency }, check: checkCurrency},
+		{Knob: Knob{Name: "idle_exit", Kind: KindDuration, Default: "1h", Min: int64(time.Second), Max: int64(30 * day),
+			Doc: "The agent leaves after so long without an open lease or debt."},
+			field: func(a *Agent) any { return &a.IdleExit }},
+		{Knob: Knob{Name: "log_level", Kind: KindText, Default: "info",
+			Doc: "The least that is logged: debug, info, warn or error."},
+			field: func(a *Agent) any { return &a.LogLevel }, check: oneOf("debug", "info", "warn", "error")},
+		{Knob: Knob{Name: "log_format", Kind: KindText, Default: "text",
+			Doc: "How the log is written: text or json."},
+			field: func(a *Agent) any { return &a.LogFormat }, check: oneOf("text", "json")},
+	}
+}
+
+// AgentKnobs describes every knob of `haggle`, in the file's order.
+func AgentKnobs() []Knob { return knobs(agentTable()) }
+
+// LoadAgent reads the configuration of `haggle`. A file that nobody named may be missing. Where a person can mend what is
+// wrong, the error is an *Error.
+func LoadAgent(f Flags) (Agent, error) {
+	var a Agent
+	paths, err := AgentPaths(f.home(agentPrefix))
+	if err != nil {
+		return Agent{}, err
+	}
+	l := layers[Agent]{table: agentTable(), prefix: agentPrefix, into: &a}
+	if err := l.load(f, paths.Config); err != nil {
+		return Agent{}, err
+	}
+	a.Paths, a.origins = paths, l.origins
+	return a, nil
+}
+
+// Origin returns where a knob's value came from; FromDefault for a configuration that was not loaded.
+func (a Agent) Origin(name string) Origin { return originOf(a.origins, name) }
+
+// Values returns every knob's value in the file's order.
+func (a Agent) Values() []Value { return values(agentTable(), &a, a.origins) }

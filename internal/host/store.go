@@ -1,0 +1,59 @@
+package host
+
+import (
+	"context"
+
+	"haggle/market"
+)
+
+// Record is everything that a rig keeps about one lease.
+type Record struct {
+	Lease  market.Lease // the state
+	Sealed []byte       // the terms: signed by the rig, and by the renter once it has
+	Offer  []byte       // the sealed offer that the bid was for
+	Bid    []byte       // the sealed bid
+	Job    market.Job   // what runs
+	Env    market.Env   // its environment; deleted when the lease has ended
+	Image  market.ImageName
+}
+
+// Receipt is a sealed receipt as the rig keeps it: a draft until Agreed.
+type Receipt struct {
+	Lease  market.LeaseID
+	Seq    uint32
+	Sealed []byte
+	Agreed bool // both signatures are in Sealed
+}
+
+// Settings are the owner's choices that outlive a restart.
+type Settings struct {
+	Paused   bool
+	Draining bool
+	Prices   market.Prices // zero Currency: as configured
+	OfferSeq int64         // the highest sequence number that an offer was signed with
+}
+
+// Store is the durable state that a rig needs. Every method is one transaction that is on disk when it returns; methods
+// may be called concurrently. Unknown leases are market errors with code CodeLeaseUnknown.
+type Store interface {
+	// Instance returns the store's random id, made with it.
+	Instance(ctx context.Context) (market.Nonce, error)
+	// Create adds a lease. A lease whose bid was granted before is an error that Granted answers first.
+	Create(ctx context.Context, r Record) error
+	// Granted returns the record of the lease that a bid got, so that a repeated bid gets the same answer.
+	Granted(ctx context.Context, bid market.Hash) (Record, bool, error)
+	// Sign replaces a lease's sealed terms and environment and saves its state.
+	Sign(ctx context.Context, l market.Lease, sealed []byte, env market.Env) error
+	// Save saves a lease's state, together with the receipts that came of the same step.
+	Save(ctx context.Context, l market.Lease, receipts ...Receipt) error
+	// Record returns one lease.
+	Record(ctx context.Context, id market.LeaseID) (Record, error)
+	// Records returns all leases that are not closed, or all there are, oldest first.
+	Records(ctx context.Context, closed bool) ([]Record, error)
+	// Receipts returns a lease's receipts with a number above after, in order.
+	Receipts(ctx context.Context, id market.LeaseID, after uint32) ([]Receipt, error)
+	// Settings returns the owner's choices.
+	Settings(ctx context.Context) (Settings, error)
+	// SaveSettings keeps them.
+	SaveSettings(ctx context.Context, s Settings) error
+}

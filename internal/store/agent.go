@@ -1,0 +1,115 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"haggle/internal/renter"
+	"haggle/market"
+)
+
+// Agent is an agent's durable state. It is a renter.Store.
+type Agent struct{ db *database }
+
+var _ renter.Store = (*Agent)(nil)
+
+// OpenAgent opens an agent's database, or makes it with mode 0600 in a folder that exists. The errors that a caller may
+// tell apart are ErrLocked, ErrDamaged, ErrNewerSchema, ErrForeign, ErrNetworkDisk and ErrFull. The caller must Close it.
+func OpenAgent(ctx context.Context, path string) (*Agent, error) {
+	db, err := open(ctx, path, agentSchema())
+	if err != nil {
+		return nil, fmt.Errorf("open agent's database: %w", err)
+	}
+	return &Agent{db: db}, nil
+}
+
+// Close ends all use of the database and lets the next process have it.
+func (a *Agent) Close() error { return a.db.close() }
+
+// Instance returns the random id that the database got when it was made.
+func (a *Agent) Instance(context.Context) (market.Nonce, error) { return a.db.instance, nil }
+
+// Save adds or replaces a record by its bid. The error is ErrFork if the bid has another lease already, or if the sealed
+// terms are not those of the lease. A head behind the one that is kept is passed over: what both signed is not forgotten.
+func (a *Agent) Save(ctx context.Context, r renter.Record) error {
+	return a.db.update(ctx, "save bid "+r.Bid.String(), func(ctx context.Context, tx *sql.Tx) error {
+		return saveRecord(ctx, tx, r)
+	})
+}
+
+// Sign keeps a receipt that the agent has just signed, together with the record. Signing the same content again changes
+// nothing; the error is ErrFork if the agent has signed other content of that number, and then nothing is saved.
+func (a *Agent) Sign(ctx context.Context, r renter.Record, receipt renter.Receipt) error {
+	return a.db.update(ctx, fmt.Sprintf("sign receipt %d of lease %s", receipt.Seq, r.Lease), func(ctx context.Context, tx *sql.Tx) error {
+		if receipt.Lease != r.Lease {
+			return fmt.Errorf("of lease %s: %w", receipt.Lease, ErrFork)
+		}
+		body, err := bodyOf(receipt.Sealed)
+		if err != nil {
+			return err
+		}
+		if err := saveRecord(ctx, tx, r); err != nil {
+			return err
+		}
+		done, err := tx.ExecContext(ctx, `INSERT INTO receipt (lease, seq, body, sealed) VALUES (?, ?, ?, ?)
+			ON CONFLICT (lease, seq) DO UPDATE SET body = body WHERE body = excluded.body`,
+			r.Lease[:], receipt.Seq, body[:], receipt.Sealed)
+		if err != nil {
+			return err
+		}
+		return needRow(done, ErrFork)
+	})
+}
+
+// Dispute keeps a signed refusal of a receipt, together with the record. There is one refusal a receipt: the same again
+// changes nothing, and for another the error is ErrFork and nothing is saved.
+func (a *Agent) Dispute(ctx context.Context, r renter.Record, seq uint32, reject []byte) error {
+	return a.db.update(ctx, fmt.Sprintf("dispute receipt %d of lease %s", seq, r.Lease), func(ctx context.Context, tx *sql.Tx) error {
+		if err := saveRecord(ctx, tx, r); err != nil {
+			return err
+		}
+		done, err := tx.ExecContext(ctx, `INSERT INTO reject (lease, seq, sealed) VALUES (?, ?, ?)
+			ON CONFLICT (lease, seq) DO UPDATE SET sealed = sealed WHERE sealed = excluded.sealed`, r.Lease[:], seq, reject)
+		if err != nil {
+			return err
+		}
+		return needRow(done, ErrFork)
+	})
+}
+
+func saveRecord(ctx context.Context, tx *sql.Tx, r renter.Record) error {
+	var lease, terms any
+	if !r.Lease.IsZero() {
+		if err := checkTerms(r.Lease, r.Sealed); err != nil {
+			return err
+		}
+		lease, terms = r.Lease[:], state(r.Terms)
+	}
+	// A lease without an id is of a bid that waits: it must not unmake one that was granted.
+	done, err := tx.ExecContext(ctx, `INSERT INTO record
+		(bid, lease, job, created, terms, sealed, offer, sealed_bid, task, env, rig_name, model, image, state, head_seq, head)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (bid) DO UPDATE SET
+			lease = excluded.lease, job = excluded.job, created = excluded.created, terms = excluded.terms,
+			sealed = excluded.sealed, offer = excluded.offer, sealed_bid = excluded.sealed_bid, task = excluded.task,
+			env = excluded.env, rig_name = excluded.rig_name, model = excluded.model, image = excluded.image,
+			state = excluded.state,
+			head = CASE WHEN excluded.head_seq >= head_seq THEN excluded.head ELSE head END,
+			head_seq = max(head_seq, excluded.head_seq)
+		WHERE lease IS NULL OR lease IS excluded.lease`,
+		r.Bid[:], lease, string(r.State.Job), r.State.Created, terms, blob(r.Sealed), r.Offer, r.SealedBid, state(r.Job),
+		agentSecrets(r), r.RigName, r.Model, r.Image, state(r.State), r.Head.Seq, state(r.Head))
+	if err != nil {
+		return err
+	}
+	return needRow(done, ErrFork)
+}
+
+// agentSecrets is secrets for a record: a bid that was refused has no job that needs its environment.
+func agentSecrets(r renter.Record) any {
+	if r.State.Refused != nil {
+		return nil
+	}
+	return secrets(r.Env, r.State.Job)
+}

@@ -1,0 +1,26 @@
+package store_test
+
+import (
+	"errors"
+	"testing"
+
+	"haggle/internal/store"
+)
+
+func TestRefusesNetworkFileSystems(t *testing.T) {
+	for name, c := range map[string]struct {
+		number  uint32
+		refused bool
+	}{
+		"NFS":   {0x6969, true},
+		"CIFS":  {0xff534d42, true},
+		"FUSE":  {0x65735546, true},
+		"ext4":  {0xef53, false},
+		"btrfs": {0x9123683e, false},
+		"tmpfs": {0x01021994, false},
+	} {
+		if err := store.JudgeDisk("/srv", c.number); errors.Is(err, store.ErrNetworkDisk) != c.refused {
+			t.Errorf("%s: got %v, want refused %v", name, err, c.refused)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package view
+
+import "haggle/market"
+
+// Lease is one lease as either side shows it.
+type Lease struct {
+	ID        string   `json:"id" doc:"empty while the bid waits for its answer"`
+	Bid       string   `json:"bid"`
+	Rig       string   `json:"rig"`
+	RigKey    string   `json:"rig_key"`
+	Renter    string   `json:"renter_key"`
+	Model     string   `json:"gpu_name"`
+	Slots     int      `json:"slots"`
+	Image     string   `json:"image"`
+	Args      []string `json:"args"`
+	State     string   `json:"state" doc:"bidding, refused, granted, preparing, starting, running, stopping, ended"`
+	Reason    string   `json:"reason,omitempty"`
+	Exit      *int64   `json:"exit,omitempty" doc:"the job's exit code"`
+	Debt      string   `json:"debt" doc:"open, final or disputed"`
+	Price     Money    `json:"price" doc:"per slot-hour"`
+	Budget    Money    `json:"budget"`
+	Spent     Money    `json:"spent" doc:"so far, as the rig says; what both signed is in signed"`
+	Signed    Money    `json:"signed" doc:"what both sides signed"`
+	BilledMs  int64    `json:"billed_ms"`
+	Duration  int64    `json:"duration_ms" doc:"running time, at most"`
+	Receipts  uint32   `json:"receipts" doc:"number of the newest receipt that both signed"`
+	Created   int64    `json:"created_ms" doc:"Unix milliseconds"`
+	Since     int64    `json:"since_ms" doc:"Unix milliseconds; when it came into its state"`
+	Connected bool     `json:"connected" doc:"both programs talk with each other now"`
+	Simulated bool     `json:"simulated"`
+	Error     *Problem `json:"error,omitempty" doc:"why there is no lease"`
+}
+
+// Problem is a market error with its sentences.
+type Problem struct {
+	Code    string       `json:"code"`
+	Message string       `json:"message"`
+	Hint    string       `json:"hint,omitempty"`
+	Args    []market.Arg `json:"args,omitempty"`
+}
+
+// ProblemOf puts an error into words. An error that is not the market's becomes "internal".
+func ProblemOf(err error) Problem {
+	e, words := market.Public(err), market.Explain(err)
+	return Problem{Code: string(e.Code), Message: words.Message, Hint: words.Hint, Args: e.Args}
+}
+
+// Err returns the market error that the problem was made of.
+func (p Problem) Err() error { return &market.Error{Code: market.Code(p.Code), Args: p.Args} }
+
+// Receipt is one receipt.
+type Receipt struct {
+	Lease      string           `json:"lease"`
+	Seq        uint32           `json:"seq"`
+	Kind       string           `json:"kind"`
+	BilledMs   int64            `json:"billed_ms"`
+	UnbilledMs int64            `json:"unbilled_ms"`
+	Usage      market.Usage     `json:"usage"`
+	Bill       market.Bill      `json:"bill"`
+	Total      Money            `json:"total"`
+	Slots      []market.SlotUse `json:"slots,omitempty"`
+	Exit       *market.Exit     `json:"exit,omitempty"`
+	WallMs     int64            `json:"wall_ms"`
+	Hash       string           `json:"hash"`
+	SignedBy   []string         `json:"signed_by" doc:"rig, renter or both"`
+}
+
+// ReceiptOf makes the view of a receipt under its terms.
+func ReceiptOf(r market.Receipt, s market.Sealed, t market.Terms) Receipt {
+	v := Receipt{
+		Lease: r.Lease.String(), Seq: r.Seq, Kind: string(r.Kind), BilledMs: r.BilledMs, UnbilledMs: r.UnbilledMs,
+		Usage: r.Usage, Bill: r.Bill, Total: MoneyOf(r.Bill.Total, t.Prices.Currency), Slots: r.Slots, Exit: r.Exit,
+		WallMs: r.WallMs, Hash: s.Hash().String(),
+	}
+	for _, role := range []market.Role{market.RoleRig, market.RoleRenter} {
+		if s.SignedBy(role) {
+			v.SignedBy = append(v.SignedBy, string(role))
+		}
+	}
+	return v
+}

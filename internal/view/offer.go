@@ -1,0 +1,79 @@
+package view
+
+import (
+	"time"
+
+	"haggle/market"
+)
+
+// Money is an amount for people and programs.
+type Money struct {
+	Micro    int64  `json:"micro"`    // millionths of the unit
+	Text     string `json:"text"`     // decimal, such as 0.40
+	Currency string `json:"currency"` // such as USD
+}
+
+// MoneyOf makes an amount.
+func MoneyOf(m market.Micro, currency string) Money {
+	return Money{Micro: int64(m), Text: m.String(), Currency: market.Printable(currency)}
+}
+
+// Offer is one offer as a list shows it. Everything in it is claimed by the rig.
+type Offer struct {
+	ID         string           `json:"id" doc:"first digits of the offer's hash; changes when the rig renews it"`
+	Hash       string           `json:"hash"`
+	Rig        string           `json:"rig" doc:"the rig's own name"`
+	RigKey     string           `json:"rig_key"`
+	Model      string           `json:"gpu_name"`
+	Vendor     string           `json:"gpu_vendor"`
+	Slots      int              `json:"slots" doc:"slots of this model"`
+	Free       int              `json:"free" doc:"slots that are free and match the query"`
+	MemoryGiB  int64            `json:"gpu_ram_gib"`
+	Price      Money            `json:"price" doc:"per slot-hour"`
+	DiskPrice  Money            `json:"disk_price" doc:"per GB-hour"`
+	InPrice    Money            `json:"traffic_in_price" doc:"per GB"`
+	OutPrice   Money            `json:"traffic_out_price" doc:"per GB"`
+	Reach      string           `json:"reach"`
+	Country    string           `json:"geolocation,omitempty"`
+	Isolation  string           `json:"isolation"`
+	Images     []string         `json:"images"`
+	Simulated  bool             `json:"simulated"`
+	ExpiresIn  int64            `json:"expires_in_s"`
+	Source     string           `json:"source" doc:"claimed: nobody but the rig says so"`
+	SlotDetail []market.Slot    `json:"slot_detail,omitempty"`
+	Host       market.HostFacts `json:"host,omitzero"`
+	Rules      market.Rules     `json:"rules,omitzero"`
+}
+
+// OfferOf makes the view of an offer with the free slots that match a query. detail adds slots, host and rules.
+func OfferOf(o market.Offer, hash market.Hash, free []uint8, now time.Time, detail bool) Offer {
+	first := o.Slots[0]
+	if len(free) > 0 {
+		for _, s := range o.Slots {
+			if s.Index == free[0] {
+				first = s
+			}
+		}
+	}
+	v := Offer{
+		ID: hash.String()[:8], Hash: hash.String(), Rig: market.Printable(o.Name), RigKey: o.Rig.String(),
+		Model: market.Printable(first.Model), Vendor: market.Printable(first.Vendor), Free: len(free),
+		MemoryGiB: (first.Memory + 1<<29) >> 30,
+		Price:     MoneyOf(market.Micro(o.Prices.Slot), o.Prices.Currency), DiskPrice: MoneyOf(market.Micro(o.Prices.Disk), o.Prices.Currency),
+		InPrice: MoneyOf(market.Micro(o.Prices.In), o.Prices.Currency), OutPrice: MoneyOf(market.Micro(o.Prices.Out), o.Prices.Currency),
+		Reach: market.Printable(o.Net.Reach), Country: market.Printable(o.Net.Country), Isolation: market.Printable(o.Host.Isolation),
+		Images: []string{}, Simulated: o.Simulated, ExpiresIn: (o.Expires - now.UnixMilli()) / 1000, Source: "claimed",
+	}
+	for _, s := range o.Slots {
+		if s.Model == first.Model {
+			v.Slots++
+		}
+	}
+	for _, i := range o.Host.Images {
+		v.Images = append(v.Images, market.Printable(i.Name))
+	}
+	if detail {
+		v.SlotDetail, v.Host, v.Rules = o.Slots, o.Host, o.Rules
+	}
+	return v
+}

@@ -1,0 +1,49 @@
+package view
+
+// OfferQuery asks for offers.
+type OfferQuery struct {
+	Query   string `json:"query"`   // empty for all
+	Sort    string `json:"sort"`    // a field's name, with a trailing - for descending; empty for the default order
+	Explain bool   `json:"explain"` // also say what each clause left
+}
+
+// OfferList answers an OfferQuery.
+type OfferList struct {
+	Offers []Offer `json:"offers"`
+	Known  int     `json:"known" doc:"offers known before the query"`
+	Rigs   int     `json:"rigs" doc:"rigs that answered"`
+	Reason string  `json:"reason,omitempty" doc:"why the list may be short: no peer answers, a lookup ran out of time"`
+	Funnel *Funnel `json:"funnel,omitempty"`
+}
+
+// Funnel says how many offers each clause of a query left, in order.
+type Funnel struct {
+	Known   int          `json:"known"`
+	Steps   []FunnelStep `json:"steps"`
+	Nearest string       `json:"nearest,omitempty" doc:"the offer that misses by least, and by what"`
+}
+
+// FunnelStep is one clause.
+type FunnelStep struct {
+	Clause string `json:"clause"`
+	Left   int    `json:"left"`
+}
+
+// BidRequest orders slots: of one offer, or of the best that a query finds.
+type BidRequest struct {
+	Query        string   `json:"query,omitempty"`
+	Offer        string   `json:"offer,omitempty" doc:"id of one offer, in place of a query"`
+	Image        string   `json:"image" doc:"a name that the rig lists"`
+	Args         []string `json:"args,omitempty"`
+	Env          []string `json:"env,omitempty" doc:"NAME=VALUE each; sent only after both signatures"`
+	GPUs         int      `json:"gpus,omitempty" doc:"slots, 1 by default"`
+	DurationMs   int64    `json:"duration_ms,omitempty" doc:"running time at most, 1 hour by default"`
+	BudgetMicro  int64    `json:"budget_micro,omitempty" doc:"in millionths; by default what the whole duration costs"`
+	Currency     string   `json:"currency,omitempty" doc:"USD by default"`
+	UnattendedMs int64    `json:"unattended_ms,omitempty" doc:"how long the job may go on while this agent is away; 10 minutes by default"`
+}
+
+// StopRequest ends a lease's job.
+type StopRequest struct {
+	Kill bool `json:"kill" doc:"at once, without SIGTERM"`
+}
