@@ -1,0 +1,135 @@
+//go:build linux
+
+package containerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/containerd/containerd/api/services/tasks/v1"
+	"github.com/containerd/containerd/v2/core/snapshots"
+	"github.com/containerd/errdefs"
+
+	"haggle/runtime"
+)
+
+// Sweep implements runtime.Runtime.
+func (e *Engine) Sweep(ctx context.Context, keep func(id string) bool) (runtime.SweepReport, error) {
+	ctx = e.within(ctx)
+	var report runtime.SweepReport
+	ids, err := e.allJobs(ctx)
+	if err != nil {
+		return report, err
+	}
+	var errs []error
+	for _, id := range ids {
+		if keep(id) {
+			continue
+		}
+		if err := e.Remove(ctx, id); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		report.Jobs = append(report.Jobs, id)
+	}
+	errs = append(errs, e.sweepSnapshots(ctx, keep, &report), e.sweepLogs(ctx, keep, &report))
+	return report, errors.Join(errs...)
+}
+
+// allJobs lists what has a container or a task, also what is only half made.
+func (e *Engine) allJobs(ctx context.Context) ([]string, error) {
+	list, err := e.client.ContainerService().List(ctx)
+	if err != nil {
+		return nil, classify(err, "list jobs")
+	}
+	var ids []string
+	seen := map[string]bool{}
+	add := func(id string) {
+		if !seen[id] {
+			seen[id] = true
+			ids = append(ids, id)
+		}
+	}
+	for _, c := range list {
+		add(c.ID)
+	}
+	r, err := e.client.TaskService().List(ctx, &tasks.ListTasksRequest{})
+	if err != nil {
+		return nil, classify(err, "list tasks")
+	}
+	for _, t := range r.Tasks {
+		add(t.ID)
+	}
+	return ids, nil
+}
+
+// orphan reports whether id has no container now; asked under the job's lock, so that a creation is not disturbed.
+func (e *Engine) orphan(ctx context.Context, id string) (bool, error) {
+	_, err := e.client.ContainerService().Get(ctx, id)
+	if errdefs.IsNotFound(err) {
+		return true, nil
+	}
+	return false, classify(err, "look for job %s", id)
+}
+
+func (e *Engine) sweepOrphan(ctx context.Context, id string, remove func() error) (bool, error) {
+	unlock, err := e.jobs.lock(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	if alone, err := e.orphan(ctx, id); err != nil || !alone {
+		return false, err
+	}
+	return true, remove()
+}
+
+func (e *Engine) sweepSnapshots(ctx context.Context, keep func(string) bool, report *runtime.SweepReport) error {
+	service := e.client.SnapshotService(e.cfg.Snapshotter)
+	var found []string
+	err := service.Walk(ctx, func(_ context.Context, info snapshots.Info) error {
+		// Jobs have active snapshots under their ids; images have committed ones, and their unpacking has
+		// active ones under names that are no ids.
+		if info.Kind == snapshots.KindActive && runtime.ValidateID(info.Name) == nil && !keep(info.Name) {
+			found = append(found, info.Name)
+		}
+		return nil
+	})
+	if err != nil {
+		return classify(err, "list file systems")
+	}
+	for _, id := range found {
+		done, err := e.sweepOrphan(ctx, id, func() error { return service.Remove(ctx, id) })
+		if err != nil {
+			return classify(err, "delete file system of job %s", id)
+		}
+		if done {
+			report.Snapshots = append(report.Snapshots, id)
+		}
+	}
+	return nil
+}
+
+func (e *Engine) sweepLogs(ctx context.Context, keep func(string) bool, report *runtime.SweepReport) error {
+	files, err := os.ReadDir(e.cfg.LogDir)
+	if err != nil {
+		return fmt.Errorf("list logs: %w", err)
+	}
+	for _, f := range files {
+		id, isLog := strings.CutSuffix(f.Name(), ".log")
+		if !isLog || runtime.ValidateID(id) != nil || keep(id) {
+			continue
+		}
+		done, err := e.sweepOrphan(ctx, id, func() error { return os.Remove(e.logPath(id)) })
+		if err != nil {
+			return fmt.Errorf("delete log of job %s: %w", id, err)
+		}
+		if done {
+			report.Logs = append(report.Logs, id)
+		}
+	}
+	return nil
+}

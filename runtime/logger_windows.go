@@ -1,0 +1,11 @@
+package runtime
+
+import (
+	"errors"
+	"os"
+)
+
+func detachSession() {}
+
+// lockFile fails: binary loggers belong to containerd, which haggle does not use on Windows.
+func lockFile(*os.File) error { return errors.ErrUnsupported }

@@ -1,0 +1,179 @@
+package runtime
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// Runtime starts, watches and ends jobs. Implementations are safe for concurrent use. A job outlives the program
+// that made it: Close, or the death of the program, ends nothing.
+//
+// Every method returns ErrUnavailable while the engine does not answer, and the context's error when ctx ends
+// first.
+type Runtime interface {
+	// Images lists what can be started at once, ordered by name.
+	Images(ctx context.Context) ([]Image, error)
+	// Import reads one OCI image archive to its end and keeps it under name; an older image of that name gives
+	// the name up. The same archive again is no error. The caller bounds the archive's size. ErrBadArchive.
+	Import(ctx context.Context, name string, archive io.Reader) (Image, error)
+
+	// Create prepares everything that a start needs and starts nothing. Repeating it with the same spec is no
+	// error, whatever became of the job meanwhile; with another spec it is ErrConflict. ErrInvalidSpec,
+	// ErrImageNotFound, ErrUnsupported.
+	Create(ctx context.Context, spec Spec) error
+	// Start lets a created job run. Starting a running job is no error; an ended one is ErrConflict.
+	Start(ctx context.Context, id string) error
+	// Stop asks the job to end (SIGTERM to its first process) and kills all of it after grace. It returns when
+	// the job has ended or ctx ends; in the second case the kill stays ordered for as long as this Runtime is
+	// open. Of several calls the earliest kill counts. Stopping an ended job is no error.
+	Stop(ctx context.Context, id string, grace time.Duration) error
+	// Kill ends all processes of the job at once and returns when they have ended.
+	Kill(ctx context.Context, id string) error
+	// Remove ends the job if it runs and deletes all that is kept of it, its log too. An unknown id is no error.
+	Remove(ctx context.Context, id string) error
+
+	// Status tells the state of one job. ErrNotFound.
+	Status(ctx context.Context, id string) (Status, error)
+	// List tells the state of all jobs, ordered by id.
+	List(ctx context.Context) ([]Status, error)
+	// Watch reports every change from the return of the call on. The channel is closed when ctx ends, when the
+	// engine is lost and when the reader falls far behind; watch again, then list, to miss nothing.
+	Watch(ctx context.Context) (<-chan Event, error)
+	// Log gives the job's log (see LogWriter for its format) from a byte offset, which must be 0 or the end of a
+	// record. With follow it waits for more, also before the start, and ends with io.EOF when the job has ended
+	// and all is read. Closing it, or the end of ctx, unblocks Read. ErrNotFound.
+	Log(ctx context.Context, id string, offset int64, follow bool) (io.ReadCloser, error)
+	// Usage tells what the job uses now; of an ended job the processor time remains. ErrNotFound also when the
+	// figures are lost.
+	Usage(ctx context.Context, id string) (Usage, error)
+
+	// Sweep removes every job, and every remain of one, for which keep says false.
+	Sweep(ctx context.Context, keep func(id string) bool) (SweepReport, error)
+	// Probe tells what the engine is.
+	Probe(ctx context.Context) (Capabilities, error)
+	// Close lets go of the engine; jobs go on. Nothing may be called afterwards.
+	Close() error
+}
+
+// State is where a job stands.
+type State string
+
+// The states of a job, in their order. A job never goes back.
+const (
+	Created State = "created"
+	Running State = "running"
+	Stopped State = "stopped"
+)
+
+// Status is one job at one moment.
+type Status struct {
+	ID     string
+	Labels map[string]string // those of its Spec
+	State  State
+	// Exit is nil until the job has stopped, and stays nil when nobody could see how it ended (the machine went
+	// down, for example).
+	Exit *Exit
+	// StartedAt and ExitedAt are wall times, zero while unknown. StartedAt is the moment of the order to start.
+	StartedAt, ExitedAt time.Time
+}
+
+// Exit is how a job ended.
+type Exit struct {
+	// Code is the exit code of the first process; 128 plus the signal's number when a signal ended it.
+	Code int
+	// Signal names what Code stands for by that convention ("KILL", "TERM"), or is empty.
+	Signal string
+	// OOM is true when the job failed and the kernel had killed a process of it for memory.
+	OOM bool
+}
+
+// EventKind is what happened to a job.
+type EventKind string
+
+// The kinds of events.
+const (
+	EventStarted EventKind = "started"
+	EventExited  EventKind = "exited"
+	// EventOOM: the kernel killed a process of the job for memory. The job itself may go on. It is a hint that
+	// may come late or not at all; Exit.OOM is what counts.
+	EventOOM EventKind = "oom"
+)
+
+// Event is one change of one job. Exit is set with EventExited, unless it is unknown.
+type Event struct {
+	ID   string
+	Kind EventKind
+	Exit *Exit
+	At   time.Time
+}
+
+// Image is what a job starts from.
+type Image struct {
+	Name   string
+	Digest string // of the manifest: sha256:…
+	Size   int64  // bytes as packed, 0 when unknown
+}
+
+// Usage is what a job uses.
+type Usage struct {
+	CPUNanos    uint64 // processor time since the start
+	MemoryBytes uint64 // now
+	Pids        uint64 // processes and threads now
+}
+
+// SweepReport names what a sweep removed, each list in no order.
+type SweepReport struct {
+	Jobs      []string
+	Snapshots []string // file systems without a job
+	Logs      []string // logs without a job
+}
+
+// Capabilities are what an engine tells about itself.
+type Capabilities struct {
+	Engine    string // "containerd 1.6.20"
+	Runner    string // "runc 1.1.5"; empty when none is involved
+	Isolation string // "runc", "process" …
+	Cgroup    int    // 1, 2, or 0 for none
+}
+
+// signalName names the signals that end a job in practice, by their Linux numbers.
+func signalName(n int) string {
+	switch n {
+	case 1:
+		return "HUP"
+	case 2:
+		return "INT"
+	case 3:
+		return "QUIT"
+	case 4:
+		return "ILL"
+	case 6:
+		return "ABRT"
+	case 7:
+		return "BUS"
+	case 8:
+		return "FPE"
+	case 9:
+		return "KILL"
+	case 11:
+		return "SEGV"
+	case 13:
+		return "PIPE"
+	case 14:
+		return "ALRM"
+	case 15:
+		return "TERM"
+	}
+	return ""
+}
+
+// NewExit reads an exit code by the convention that Exit.Code states. oomKills is how many processes of the job
+// the kernel killed for memory.
+func NewExit(code int, oomKills uint64) Exit {
+	e := Exit{Code: code, OOM: code != 0 && oomKills > 0}
+	if code > 128 {
+		e.Signal = signalName(code - 128)
+	}
+	return e
+}
