@@ -1,0 +1,155 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"haggle/market"
+)
+
+// maxLeases bounds the leases that a rig looks after at a time, those included whose job has ended and whose disk is kept.
+const maxLeases = 4096
+
+// grant answers a bid with a lease that the rig has signed and stored, or with the market's error; then nothing is
+// reserved. The same bid again gets the same lease.
+func (d *Daemon) grant(ctx context.Context, peer market.Key, m market.BidMessage) (*lease, error) {
+	bid, sealedBid, err := market.OpenBid(d.cfg.Network, m.Bid)
+	if err != nil {
+		return nil, err
+	}
+	if bid.Renter != peer {
+		return nil, market.NewError(market.CodeNotYours)
+	}
+	d.grants.Lock()
+	defer d.grants.Unlock()
+	if before, found, err := d.cfg.Store.Granted(ctx, sealedBid.Hash()); err != nil || found {
+		return d.again(before, err)
+	}
+	offer, err := d.admit(m, bid)
+	if err != nil {
+		return nil, err
+	}
+	image, err := d.image(m.Job.Image)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.admitRenter(bid.Renter); err != nil {
+		return nil, err
+	}
+	slots, err := market.Pick(d.present(offer), bid)
+	if err != nil {
+		return nil, err
+	}
+	var nonce market.Nonce
+	if _, err := io.ReadFull(d.cfg.Random, nonce[:]); err != nil {
+		return nil, fmt.Errorf("make a nonce: %w", err)
+	}
+	now := d.cfg.Clock()
+	terms := market.Grant(offer, bid, sealedBid.Hash(), slots, now.Wall, nonce)
+	sealed := market.SealTerms(d.cfg.Network, d.cfg.Key, terms)
+	record := Record{
+		Lease: market.NewLease(sealed.ID(), terms, now), Sealed: sealed.Encode(),
+		Offer: m.Offer, Bid: m.Bid, Job: m.Job, Image: image,
+	}
+	// What was promised to a renter that has just gone is still stored: the hold frees it.
+	if err := d.cfg.Store.Create(context.WithoutCancel(ctx), record); err != nil {
+		return nil, fmt.Errorf("reserve slots: %w", err)
+	}
+	l := newLease(d, record)
+	d.adopt(l)
+	return l, nil
+}
+
+// again answers a bid that was granted before.
+func (d *Daemon) again(r Record, err error) (*lease, error) {
+	if err != nil {
+		return nil, err
+	}
+	state := r.Lease
+	if l := d.lease(r.Lease.ID); l != nil {
+		if state = l.snapshot(); state.Job != market.JobEnded {
+			return l, nil
+		}
+	}
+	if state.Reason == market.ReasonHoldExpired {
+		return nil, market.NewError(market.CodeHoldExpired)
+	}
+	return nil, market.NewError(market.CodeLeaseEnded, "reason", string(state.Reason))
+}
+
+// admit checks a bid against the offer that it carries, which must be this rig's own.
+func (d *Daemon) admit(m market.BidMessage, bid market.Bid) (market.Offer, error) {
+	offer, sealed, err := market.OpenOffer(d.cfg.Network, m.Offer)
+	switch {
+	case err != nil:
+		return offer, err
+	case offer.Rig != d.self:
+		return offer, market.NewError(market.CodeOfferUnknown, "offer", sealed.Hash().String()[:8])
+	case !market.IsLab(d.cfg.Network):
+		return offer, market.NewError(market.CodeNotLab)
+	}
+	if s := d.settings(); s.Paused || s.Draining {
+		return offer, market.NewError(market.CodePaused)
+	}
+	if err := market.Admit(offer, sealed.Hash(), bid, d.cfg.Clock().Wall); err != nil {
+		return offer, err
+	}
+	if err := m.Job.Validate(); err != nil {
+		return offer, err
+	}
+	if m.Job.Hash() != bid.Job {
+		return offer, market.NewError(market.CodeBadRecord, "kind", "job", "why", "it is not the job of the bid")
+	}
+	return offer, nil
+}
+
+// image finds the image that a job names by its digest.
+func (d *Daemon) image(digest string) (market.ImageName, error) {
+	images, up := d.engine.facts()
+	if !up {
+		return market.ImageName{}, market.NewError(market.CodeEngineDown)
+	}
+	var names []string
+	for _, i := range images {
+		if i.Digest == digest {
+			return i, nil
+		}
+		names = append(names, i.Name)
+	}
+	return market.ImageName{}, market.NewError(market.CodeImageUnknown, "image", digest, "images", strings.Join(names, ", "))
+}
+
+// admitRenter keeps one key from holding slots that it does not sign for.
+func (d *Daemon) admitRenter(renter market.Key) error {
+	leases := d.all()
+	if len(leases) >= maxLeases {
+		return market.NewError(market.CodeTooMany)
+	}
+	for _, l := range leases {
+		if s := l.snapshot(); s.Job == market.JobGranted && s.Terms.Renter == renter {
+			return market.NewError(market.CodeTooMany)
+		}
+	}
+	return nil
+}
+
+// present returns an offer with the slots as they are now: without those whose card is gone or unfit, and with the leases
+// that hold them. The cards' order may be another than when it was signed; their hashes tell.
+func (d *Daemon) present(o market.Offer) market.Offer {
+	until := d.heldUntil()
+	fit := map[market.Hash]bool{}
+	for _, s := range d.rack.slots(until) {
+		fit[s.Card] = true
+	}
+	slots := o.Slots
+	o.Slots = nil
+	for _, s := range slots {
+		if fit[s.Card] {
+			s.LeasedUntil = until[s.Card]
+			o.Slots = append(o.Slots, s)
+		}
+	}
+	return o
+}

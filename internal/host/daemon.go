@@ -1,0 +1,294 @@
+package host
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"haggle/market"
+	"haggle/nvml"
+	"haggle/runtime"
+)
+
+// Config is what a rig needs. Key, Network, Name, Store, Cards, Runtime, Prices and Clock have no default.
+type Config struct {
+	Key     ed25519.PrivateKey // signs offers, terms and receipts
+	Network string             // see market.CheckNetwork
+	Name    string             // the rig's own, as offers show it: letters, digits, dots and dashes
+	OfferID string             // the rig's name for its offer; "main" by default
+	Store   Store
+	Cards   nvml.Driver
+	Runtime runtime.Runtime
+	Machine Machine
+	Salt    []byte        // hides the cards' UUIDs; must stay the same for as long as leases are open
+	Prices  market.Prices // until the owner sets others
+	Rules   market.Rules  // DefaultRules where zero
+	Net     market.NetFacts
+	// Clock reads both clocks; Mono never goes back within one process.
+	Clock  func() market.Instant
+	Random io.Reader     // crypto/rand by default
+	Tick   time.Duration // between readings of meters and cards; 1 s by default and at most
+	Log    *slog.Logger  // nil discards
+	// OffersChanged, where set, is called after Offers has changed. It must not wait.
+	OffersChanged func()
+}
+
+// Machine is the rig around its cards.
+type Machine struct {
+	CPU, Kernel string
+	Threads     int64 // in all, divided among the cards
+	Memory      int64 // bytes in all, divided among the cards
+	DiskFree    int64 // bytes
+	SlotThreads int64 // a card's share where it is not an equal one
+	SlotMemory  int64
+}
+
+// DefaultRules are the rules of a rig whose owner set none.
+func DefaultRules() market.Rules {
+	ms := func(d time.Duration) int64 { return d.Milliseconds() }
+	return market.Rules{
+		MinMs: ms(time.Minute), MaxMs: ms(30 * 24 * time.Hour), IntervalMs: ms(time.Minute), FirstMs: ms(10 * time.Second),
+		GraceMs: ms(2 * time.Minute), NoticeMs: ms(2 * time.Minute), MaxUnattended: ms(24 * time.Hour), Credit: market.Unlimited,
+	}
+}
+
+const (
+	maxTick   = time.Second // market.MaxTickMs bills two of them at most
+	maxSkewed = 1024        // peers that are remembered for a wrong clock
+)
+
+// Daemon is a rig's mind. New makes one, Run brings it to life; every other method may be called at any time by several
+// goroutines, waits until the rig is ready, and returns its context's error if that ends first. After the end of Run they
+// return errors with code CodeEngineDown.
+type Daemon struct {
+	cfg      Config
+	self     market.Key
+	log      *slog.Logger
+	instance market.Nonce // of the store; written before ready is closed
+	rack     rack
+	engine   engine
+
+	ready   chan struct{} // closed once the stored leases are known
+	stopped chan struct{} // closed when Run begins to end
+	births  chan *lease   // leases whose goroutine Run starts
+	renew   chan struct{} // the offer is out of date
+
+	grants  sync.Mutex
+	signing sync.Mutex
+
+	mu      sync.Mutex
+	leases  map[market.LeaseID]*lease
+	jobs    map[string]*lease // the same by their id in the engine
+	chosen  Settings
+	offer   []byte
+	buckets []string
+	skewed  map[market.Key]bool
+}
+
+// New checks a configuration. It starts nothing.
+func New(cfg Config) (*Daemon, error) {
+	switch {
+	case len(cfg.Key) != ed25519.PrivateKeySize:
+		return nil, errors.New("rig needs an ed25519 key")
+	case cfg.Store == nil || cfg.Cards == nil || cfg.Runtime == nil || cfg.Clock == nil:
+		return nil, errors.New("rig needs a store, cards, an engine and a clock")
+	case cfg.Tick < 0 || cfg.Tick > maxTick:
+		return nil, fmt.Errorf("rig cannot tick every %s: more than 0 and at most %s", cfg.Tick, maxTick)
+	}
+	if cfg.OfferID == "" {
+		cfg.OfferID = "main"
+	}
+	if cfg.Rules == (market.Rules{}) {
+		cfg.Rules = DefaultRules()
+	}
+	if cfg.Tick == 0 {
+		cfg.Tick = maxTick
+	}
+	if cfg.Random == nil {
+		cfg.Random = rand.Reader
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if err := checkOffer(cfg); err != nil {
+		return nil, err
+	}
+	d := &Daemon{
+		cfg: cfg, self: market.KeyOf(cfg.Key), log: cfg.Log,
+		ready: make(chan struct{}), stopped: make(chan struct{}), births: make(chan *lease), renew: make(chan struct{}, 1),
+		leases: map[market.LeaseID]*lease{}, jobs: map[string]*lease{}, skewed: map[market.Key]bool{},
+	}
+	d.rack = rack{driver: cfg.Cards, salt: cfg.Salt, tick: cfg.Tick, log: cfg.Log, fault: d.faulty}
+	d.engine = engine{rt: cfg.Runtime, log: cfg.Log}
+	return d, nil
+}
+
+// checkOffer reports whether the configuration makes a valid offer, whatever the cards.
+func checkOffer(cfg Config) error {
+	if err := market.CheckNetwork(cfg.Network); err != nil {
+		return err
+	}
+	o := market.Offer{
+		Name: cfg.Name, ID: cfg.OfferID, Issued: 1, Expires: 2, State: market.OfferOpen, Net: cfg.Net, Prices: cfg.Prices,
+		Rules: cfg.Rules, Host: cfg.Machine.facts(1),
+		Slots: []market.Slot{{Kind: market.SlotCard, Vendor: nvml.VendorNVIDIA, Model: "any"}},
+	}
+	return o.Validate(cfg.Network)
+}
+
+// Run is the rig's life: it takes up the stored leases, adopts their jobs, and serves until ctx ends. It returns when all
+// its goroutines are gone; jobs go on, and their time is not billed until another Run has found them. It can be called
+// once.
+func (d *Daemon) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer close(d.stopped)
+	old, err := d.recall(ctx)
+	if err != nil {
+		return err
+	}
+	if err := d.rack.load(ctx); err != nil {
+		d.log.Warn("no cards", slog.Any("err", err))
+	}
+	for _, l := range old {
+		d.enter(l)
+		wg.Go(func() { l.run(ctx) })
+	}
+	close(d.ready)
+	var sweep sync.Once
+	wg.Go(func() {
+		d.engine.run(ctx, func(ctx context.Context) {
+			d.changed()
+			sweep.Do(func() { wg.Go(func() { d.sweep(ctx) }) })
+		}, d.hint)
+	})
+	wg.Go(func() { d.rack.run(ctx, d.changed) })
+	wg.Go(func() { d.renewOffers(ctx) })
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case l := <-d.births:
+			wg.Go(func() { l.run(ctx) })
+		}
+	}
+}
+
+// recall reads what the store knows.
+func (d *Daemon) recall(ctx context.Context) ([]*lease, error) {
+	var err error
+	if d.instance, err = d.cfg.Store.Instance(ctx); err != nil {
+		return nil, fmt.Errorf("recall leases: %w", err)
+	}
+	if d.chosen, err = d.cfg.Store.Settings(ctx); err != nil {
+		return nil, fmt.Errorf("recall settings: %w", err)
+	}
+	records, err := d.cfg.Store.Records(ctx, false)
+	if err != nil {
+		return nil, fmt.Errorf("recall leases: %w", err)
+	}
+	var old []*lease
+	for _, r := range records {
+		if r.Lease, _, err = market.Step(r.Lease, d.cfg.Clock(), market.Restarted{}); err != nil {
+			return nil, fmt.Errorf("recall lease %s: %w", r.Lease.ID.Short(), err)
+		}
+		old = append(old, newLease(d, r))
+	}
+	return old, nil
+}
+
+// sweep removes from the engine what no lease keeps.
+func (d *Daemon) sweep(ctx context.Context) {
+	report, err := d.cfg.Runtime.Sweep(ctx, func(job string) bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return d.jobs[job] != nil
+	})
+	if err != nil && ctx.Err() == nil {
+		d.log.Warn("sweep", slog.Any("err", err))
+	}
+	if n := len(report.Jobs) + len(report.Snapshots) + len(report.Logs); n > 0 {
+		d.log.Info("swept", slog.Int("jobs", len(report.Jobs)), slog.Int("snapshots", len(report.Snapshots)), slog.Int("logs", len(report.Logs)))
+	}
+}
+
+// await waits until the rig is ready.
+func (d *Daemon) await(ctx context.Context) error {
+	select {
+	case <-d.ready:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-d.stopped:
+	}
+	select {
+	case <-d.stopped:
+		return market.NewError(market.CodeEngineDown)
+	default:
+		return nil
+	}
+}
+
+// adopt gives a new lease to Run. A lease that comes too late is left to the next Run.
+func (d *Daemon) adopt(l *lease) {
+	d.enter(l)
+	d.changed()
+	select {
+	case d.births <- l:
+	case <-d.stopped:
+		d.forget(l)
+	}
+}
+
+func (d *Daemon) enter(l *lease) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.leases[l.id], d.jobs[l.job] = l, l
+}
+
+// forget takes a lease off the lists when its goroutine ends.
+func (d *Daemon) forget(l *lease) {
+	d.mu.Lock()
+	delete(d.leases, l.id)
+	delete(d.jobs, l.job)
+	d.mu.Unlock()
+	close(l.done)
+}
+
+func (d *Daemon) lease(id market.LeaseID) *lease {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.leases[id]
+}
+
+// hint passes on that a job has ended.
+func (d *Daemon) hint(job string) {
+	d.mu.Lock()
+	l := d.jobs[job]
+	d.mu.Unlock()
+	if l != nil {
+		l.hint()
+	}
+}
+
+// all returns the leases in no order.
+func (d *Daemon) all() []*lease {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	list := make([]*lease, 0, len(d.leases))
+	for _, l := range d.leases {
+		list = append(list, l)
+	}
+	return list
+}
+
+func (d *Daemon) settings() Settings {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.chosen
+}

@@ -1,0 +1,135 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"haggle/market"
+	"haggle/runtime"
+)
+
+// Times of the engine.
+const (
+	probeAnswer = 5 * time.Second
+	retryFirst  = 200 * time.Millisecond
+	retryMost   = 10 * time.Second
+	maxImages   = 32 // that an offer lists
+)
+
+// engine watches the engine that runs the jobs.
+type engine struct {
+	rt  runtime.Runtime
+	log *slog.Logger
+	// epoch is 0 while the engine does not answer, and another number each time that it comes back.
+	epoch atomic.Int64
+
+	mu     sync.Mutex
+	about  runtime.Capabilities
+	images []market.ImageName
+	known  bool  // it has answered at least once
+	fault  error // why it does not answer
+}
+
+// run watches until ctx ends. up is called each time that the engine has come back, gone each time that a job has ended.
+func (e *engine) run(ctx context.Context, up func(context.Context), gone func(job string)) {
+	wait := retryFirst
+	for epoch := int64(1); ctx.Err() == nil; {
+		watch, stop := context.WithCancel(ctx)
+		events, err := e.open(watch)
+		if err == nil {
+			e.epoch.Store(epoch)
+			epoch++
+			up(ctx)
+			for event := range events {
+				wait = retryFirst
+				if event.Kind == runtime.EventExited {
+					gone(event.ID)
+				}
+			}
+			err = fmt.Errorf("watch jobs: %w", runtime.ErrUnavailable)
+		}
+		stop()
+		if ctx.Err() != nil {
+			return // our end, not the engine's: leases still bill up to now
+		}
+		e.epoch.Store(0)
+		e.mu.Lock()
+		e.fault = err
+		e.mu.Unlock()
+		e.log.Warn("engine does not answer", slog.Any("err", err), slog.Duration("retry", wait))
+		if !pause(ctx, wait) {
+			return
+		}
+		wait = min(2*wait, retryMost)
+	}
+}
+
+// open watches the jobs and asks the engine what it is.
+func (e *engine) open(ctx context.Context) (<-chan runtime.Event, error) {
+	events, err := e.rt.Watch(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("watch jobs: %w", err)
+	}
+	return events, e.ask(ctx)
+}
+
+// ask refreshes what is known of the engine and its images.
+func (e *engine) ask(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, probeAnswer)
+	defer cancel()
+	about, err := e.rt.Probe(ctx)
+	if err != nil {
+		return fmt.Errorf("probe engine: %w", err)
+	}
+	list, err := e.rt.Images(ctx)
+	if err != nil {
+		return fmt.Errorf("list images: %w", err)
+	}
+	var images []market.ImageName
+	for _, i := range list {
+		if len(images) < maxImages && imageName.MatchString(i.Name) {
+			images = append(images, market.ImageName{Name: i.Name, Digest: i.Digest, Size: max(0, i.Size)})
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.about, e.images, e.known, e.fault = about, images, true, nil
+	return nil
+}
+
+// imageName is the form of names that offers take; images with others cannot be rented. It is never written to.
+var imageName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// facts returns the images, and whether the engine answers now.
+func (e *engine) facts() (images []market.ImageName, up bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.images, e.epoch.Load() != 0
+}
+
+// describe fills in what an offer says of the engine; false before it has answered for the first time.
+func (e *engine) describe(h *market.HostFacts) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	h.Isolation, h.Images = e.about.Isolation, e.images
+	return e.known
+}
+
+// String says which engine it is, or why it does not answer.
+func (e *engine) String() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.fault != nil:
+		return e.fault.Error()
+	case !e.known:
+		return "not asked yet"
+	}
+	return strings.TrimSpace(e.about.Engine + " " + e.about.Runner)
+}

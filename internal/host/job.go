@@ -1,0 +1,274 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"haggle/market"
+	"haggle/nvml"
+	"haggle/runtime"
+)
+
+// taskKind is a kind of call into the engine.
+type taskKind int
+
+const (
+	taskPrepare taskKind = iota + 1
+	taskStart
+	taskEnd
+	taskLook
+	taskRemove
+)
+
+// task is one call into the engine.
+type task struct {
+	kind  taskKind
+	grace time.Duration // of taskEnd
+}
+
+// result is what came of it.
+type result struct {
+	events  []market.Event
+	epoch   int64 // the engine's, when the call began
+	running bool  // the job was seen to run
+	retry   bool  // the engine does not answer
+}
+
+// Times that calls may take beyond what they wait for. Making and starting are bounded by the lease's own rules.
+const (
+	engineAnswer = 30 * time.Second
+	lostCode     = int64(125) // the exit code of a job whose end nobody saw
+)
+
+// timeout is the longest time that a call may take, 0 without a bound.
+func (t task) timeout() time.Duration {
+	if t.kind == taskPrepare || t.kind == taskStart {
+		return 0
+	}
+	return t.grace + engineAnswer
+}
+
+// order lets the worker do a task after those that wait. An end goes before everything and interrupts what it meets,
+// unless that is an end at least as soon.
+func (l *lease) order(ctx context.Context, t task) {
+	w := &l.worker
+	same := func(other task) bool { return other.kind == t.kind && other.grace <= t.grace }
+	// A look in flight may have seen what was before the hint that asks for this one.
+	underway := w.busy != nil && same(*w.busy) && !w.dropped && t.kind != taskLook
+	if underway || slices.ContainsFunc(w.queue, same) {
+		return
+	}
+	if t.kind == taskEnd {
+		w.queue = nil
+		w.interrupt()
+	}
+	w.queue = append(w.queue, t)
+	l.work(ctx)
+}
+
+// work starts the next task if the worker is idle.
+func (l *lease) work(ctx context.Context) {
+	w := &l.worker
+	if w.busy != nil || len(w.queue) == 0 || ctx.Err() != nil {
+		return
+	}
+	t := w.queue[0]
+	w.queue = w.queue[1:]
+	w.busy, w.dropped = &t, false
+	ctx, w.cancel = context.WithCancel(ctx)
+	record := l.record
+	record.Lease = l.state
+	w.running.Go(func() { w.results <- l.d.carryOut(ctx, record, t) })
+}
+
+// finished takes a task's result.
+func (l *lease) finished(ctx context.Context, r result) {
+	w := &l.worker
+	w.cancel()
+	dropped := w.dropped
+	w.busy, w.dropped = nil, false
+	if !dropped {
+		if r.running {
+			l.sawRunning(ctx, r.epoch)
+		}
+		l.happened(ctx, r.events...)
+		if r.retry {
+			l.joined = 0
+		}
+	}
+	l.work(ctx)
+}
+
+// sawRunning notes that the job runs. The time in which nobody could see it is not billed.
+func (l *lease) sawRunning(ctx context.Context, epoch int64) {
+	if l.observed == epoch {
+		return
+	}
+	l.observed = epoch
+	if l.state.Job != market.JobRunning || len(l.late) > 0 {
+		return
+	}
+	l.happened(ctx, market.Restarted{}, market.Contact{Away: l.link == nil})
+}
+
+// carryOut does a task. It runs beside the lease's goroutine and touches nothing of the lease.
+func (d *Daemon) carryOut(ctx context.Context, r Record, t task) result {
+	res := result{epoch: d.engine.epoch.Load()}
+	if limit := t.timeout(); limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	var err error
+	switch t.kind {
+	case taskPrepare:
+		res.events, err = d.prepare(ctx, r)
+	case taskStart:
+		res.events, err = d.start(ctx, r)
+		res.running = err == nil
+	case taskEnd:
+		res.events, err = d.endJob(ctx, r, t.grace)
+	case taskLook:
+		res.events, res.running, err = d.look(ctx, r)
+	case taskRemove:
+		if err = d.cfg.Runtime.Remove(ctx, jobID(r.Lease.ID)); err == nil {
+			res.events = []market.Event{market.Removed{}}
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		d.log.Warn("engine", slog.String("lease", r.Lease.ID.Short()), slog.Any("err", err))
+	}
+	res.retry = err != nil && len(res.events) == 0
+	return res
+}
+
+// prepare makes the container. An error without an event is one that passes.
+func (d *Daemon) prepare(ctx context.Context, r Record) ([]market.Event, error) {
+	spec, err := d.spec(r)
+	if err == nil {
+		err = d.cfg.Runtime.Create(ctx, spec)
+	}
+	switch {
+	case err == nil:
+		return []market.Event{market.Prepared{}}, nil
+	case passes(ctx, err):
+		return nil, fmt.Errorf("prepare job: %w", err)
+	}
+	return []market.Event{market.Failed{Reason: market.ReasonPrepare}}, fmt.Errorf("prepare job: %w", err)
+}
+
+// start starts the container, and makes it anew if it is gone.
+func (d *Daemon) start(ctx context.Context, r Record) ([]market.Event, error) {
+	id := jobID(r.Lease.ID)
+	err := d.cfg.Runtime.Start(ctx, id)
+	if errors.Is(err, runtime.ErrNotFound) {
+		if events, err := d.prepare(ctx, r); err != nil {
+			return events, err
+		}
+		err = d.cfg.Runtime.Start(ctx, id)
+	}
+	switch {
+	case err == nil:
+		return []market.Event{market.Started{}}, nil
+	case passes(ctx, err):
+		return nil, fmt.Errorf("start job: %w", err)
+	case errors.Is(err, runtime.ErrConflict): // it has run before and ended
+		if events, _, lookErr := d.look(ctx, r); lookErr == nil && len(events) > 0 {
+			return events, nil
+		}
+	}
+	// It may still have come to life: it must not outlive its lease.
+	if killErr := d.cfg.Runtime.Kill(ctx, id); killErr != nil && !errors.Is(killErr, runtime.ErrNotFound) {
+		err = errors.Join(err, killErr)
+	}
+	return []market.Event{market.Failed{Reason: market.ReasonStart}}, fmt.Errorf("start job: %w", err)
+}
+
+// endJob ends the job and tells how it ended.
+func (d *Daemon) endJob(ctx context.Context, r Record, grace time.Duration) ([]market.Event, error) {
+	err := d.cfg.Runtime.Stop(ctx, jobID(r.Lease.ID), grace)
+	if err != nil && !errors.Is(err, runtime.ErrNotFound) {
+		return nil, fmt.Errorf("end job: %w", err)
+	}
+	if errors.Is(err, runtime.ErrNotFound) && r.Lease.Meter.BilledMs == 0 {
+		return []market.Event{market.Failed{Reason: r.Lease.Reason}}, nil // it was never made
+	}
+	events, _, err := d.look(ctx, r)
+	return events, err
+}
+
+// look asks the engine what became of the job.
+func (d *Daemon) look(ctx context.Context, r Record) (events []market.Event, running bool, err error) {
+	s, err := d.cfg.Runtime.Status(ctx, jobID(r.Lease.ID))
+	switch {
+	case errors.Is(err, runtime.ErrNotFound):
+		return []market.Event{market.Exited{Code: lostCode, Lost: true}}, false, nil
+	case err != nil:
+		return nil, false, fmt.Errorf("look after job: %w", err)
+	case s.State == runtime.Running:
+		return nil, true, nil
+	case s.State == runtime.Created && r.Lease.Job != market.JobRunning:
+		return nil, false, nil
+	}
+	e := market.Exited{Code: lostCode, Lost: true}
+	if s.Exit != nil {
+		e = market.Exited{Code: int64(s.Exit.Code), OOM: s.Exit.OOM}
+	}
+	if !s.StartedAt.IsZero() && s.ExitedAt.After(s.StartedAt) {
+		e.RanMs = (s.ExitedAt.Sub(s.StartedAt) + time.Millisecond - 1).Milliseconds()
+	}
+	return []market.Event{e}, false, nil
+}
+
+// spec describes the job to the engine. The same lease always gives the same spec.
+func (d *Daemon) spec(r Record) (runtime.Spec, error) {
+	t := r.Lease.Terms
+	spec := runtime.Spec{
+		ID:    jobID(r.Lease.ID),
+		Image: r.Job.Image,
+		Args:  r.Job.Args,
+		Env:   jobEnv(r),
+		Labels: map[string]string{
+			"lease": r.Lease.ID.String(), "renter": t.Renter.String(), "expiry": strconv.FormatInt(t.Deadline, 10),
+		},
+		CPUMillis:   t.Resources.Threads * 1000,
+		MemoryBytes: t.Resources.Memory,
+	}
+	for _, s := range t.Slots {
+		c, ok := d.rack.card(s.Card)
+		if !ok {
+			return spec, fmt.Errorf("card of slot %d is not in this rig: %w", s.Index, nvml.ErrNoCard)
+		}
+		spec.Devices = append(spec.Devices, runtime.DeviceID{Class: deviceClass(c), UUID: c.UUID})
+	}
+	return spec, spec.Validate()
+}
+
+// jobEnv is the renter's environment with what the rig adds to it.
+func jobEnv(r Record) []string {
+	const own = "HAGGLE_LEASE="
+	env := slices.DeleteFunc(slices.Clone([]string(r.Env)), func(v string) bool { return strings.HasPrefix(v, own) })
+	return append(env, own+r.Lease.ID.String())
+}
+
+// deviceClass names the kind of a card as CDI does.
+func deviceClass(c nvml.Card) string {
+	if c.Simulated {
+		return runtime.SimulatedGPU
+	}
+	return strings.ToLower(c.Vendor) + ".com/gpu"
+}
+
+// jobID is a lease's name in the engine.
+func jobID(id market.LeaseID) string { return id.String()[:32] }
+
+// passes reports whether a failure says nothing about the job: the engine is away, or the call was ended.
+func passes(ctx context.Context, err error) bool {
+	return errors.Is(err, runtime.ErrUnavailable) || ctx.Err() != nil
+}

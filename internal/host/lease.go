@@ -1,0 +1,175 @@
+package host
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"haggle/market"
+)
+
+// Times of a lease's goroutine.
+const (
+	statusEveryMs = int64(5000) // between statuses of a running job
+	saveEveryMs   = int64(5000) // between saves of a meter that nothing else saves; a crash bills so much less
+	endedTick     = time.Minute // between ticks once only the disk's retention runs
+	leaseInbox    = 16          // calls that wait for a lease
+	lookEvery     = int64(15)   // ticks between looks at a running job, should a hint be lost
+	stopSaving    = 5 * time.Second
+)
+
+// lease is one lease and the goroutine that owns it: every field below the line belongs to run. Others read snapshot and
+// use call.
+type lease struct {
+	d     *Daemon
+	id    market.LeaseID
+	job   string                 // its id in the engine
+	calls chan call              // from conversations and owners
+	hints chan struct{}          // the engine says that the job has ended
+	fault chan struct{}          // a card of the lease has failed
+	done  chan struct{}          // closed when run has returned
+	seen  atomic.Pointer[glance] // what others see
+
+	// ----
+	record Record // Lease in it is not kept up to date: see state
+	state  market.Lease
+	draft  []byte // the sealed form of state.Draft, once made
+	link   *link  // nil while the renter is away
+	worker worker
+	gauges []*gauge
+	late   []market.Event // what the engine did and the store has not taken yet
+	saved  int64          // monotonic ms of the last save
+	sick   bool           // the last save failed, and was logged
+	ticks  int64
+	ticker *time.Ticker
+
+	joined   int64 // the engine's epoch in which the pending actions were ordered
+	observed int64 // the engine's epoch in which the job was last seen to run
+	graceMs  int64 // of the last order to end
+}
+
+// glance is the published copy of a lease.
+type glance struct {
+	lease  market.Lease
+	linked bool
+	turned chan struct{} // closed when the job comes into another state
+}
+
+type call struct {
+	do    func(ctx context.Context) error
+	reply chan error
+}
+
+func newLease(d *Daemon, r Record) *lease {
+	l := &lease{
+		d: d, id: r.Lease.ID, job: jobID(r.Lease.ID), record: r, state: r.Lease,
+		calls: make(chan call, leaseInbox), hints: make(chan struct{}, 1), fault: make(chan struct{}, 1), done: make(chan struct{}),
+		worker: worker{results: make(chan result, 1)},
+	}
+	for _, s := range r.Lease.Terms.Slots {
+		l.gauges = append(l.gauges, newGauge(s, r.Lease.Meter.Slots))
+	}
+	l.publish()
+	return l
+}
+
+// run lives until the lease is closed or ctx ends. In the second case it saves what it billed, and nothing else happens:
+// the job goes on.
+func (l *lease) run(ctx context.Context) {
+	defer l.d.forget(l)
+	defer l.worker.wait()
+	l.ticker = time.NewTicker(l.pace())
+	defer l.ticker.Stop()
+	if l.state.Job == market.JobRunning {
+		l.load(true)
+	}
+	for !l.state.Closed() {
+		select {
+		case <-ctx.Done():
+			l.sleep(ctx)
+			return
+		case c := <-l.calls:
+			c.reply <- c.do(ctx)
+		case r := <-l.worker.results:
+			l.finished(ctx, r)
+		case <-l.hints:
+			if l.state.Job != market.JobEnded {
+				l.order(ctx, task{kind: taskLook})
+			}
+		case <-l.fault:
+			l.happened(ctx, market.Stop{Reason: market.ReasonFault})
+		case <-l.ticker.C:
+			l.tick(ctx)
+		}
+	}
+}
+
+// call runs a function on the lease's goroutine and returns its error, or errClosed if the lease is gone.
+func (l *lease) call(do func(ctx context.Context) error) error {
+	c := call{do: do, reply: make(chan error, 1)}
+	select {
+	case l.calls <- c:
+	case <-l.done:
+		return errClosed
+	}
+	select {
+	case err := <-c.reply:
+		return err
+	case <-l.done:
+		select {
+		case err := <-c.reply: // it was the last thing that the lease did
+			return err
+		default:
+			return errClosed
+		}
+	}
+}
+
+// hint says that the engine has news of the job. It never waits.
+func (l *lease) hint() { poke(l.hints) }
+
+// fail says that a card of the lease cannot go on. It never waits.
+func (l *lease) fail() { poke(l.fault) }
+
+// poke leaves a note for a goroutine, unless one lies there already.
+func poke(notes chan<- struct{}) {
+	select {
+	case notes <- struct{}{}:
+	default:
+	}
+}
+
+func (l *lease) snapshot() market.Lease { return l.seen.Load().lease }
+
+func (l *lease) publish() {
+	next := &glance{lease: l.state, linked: l.link != nil, turned: make(chan struct{})}
+	before := l.seen.Load()
+	if before != nil && before.lease.Job == next.lease.Job {
+		next.turned = before.turned
+	}
+	l.seen.Store(next)
+	if before != nil && before.turned != next.turned {
+		close(before.turned)
+	}
+}
+
+// worker is the one call into the engine that a lease has in flight, and those that wait.
+type worker struct {
+	queue   []task
+	busy    *task
+	cancel  context.CancelFunc
+	dropped bool // the call in flight was interrupted: its result means nothing
+	results chan result
+	running sync.WaitGroup
+}
+
+func (w *worker) wait() { w.running.Wait() }
+
+// interrupt ends the call in flight.
+func (w *worker) interrupt() {
+	if w.busy != nil {
+		w.dropped = true
+		w.cancel()
+	}
+}

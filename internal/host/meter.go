@@ -1,0 +1,106 @@
+package host
+
+import (
+	"log/slog"
+	"time"
+
+	"haggle/market"
+	"haggle/nvml"
+)
+
+// gauge adds up what one leased card did, as evidence beside the bill. It counts what was read and never guesses: a
+// stretch without readings adds nothing, and what was never read stays unknown.
+type gauge struct {
+	card market.Hash
+	use  market.SlotUse
+	last *nvml.Sample // nil before the first reading in this process
+}
+
+// newGauge goes on from what earlier receipts or the stored state said of the slot.
+func newGauge(s market.GrantedSlot, before []market.SlotUse) *gauge {
+	g := &gauge{card: s.Card, use: market.SlotUse{Index: s.Index}}
+	for _, u := range before {
+		if u.Index == s.Index {
+			g.use = u
+		}
+	}
+	return g
+}
+
+// add takes a reading. The same reading twice adds nothing.
+func (g *gauge) add(s nvml.Sample) {
+	if g.last == nil {
+		g.last = &s
+		raise(&g.use.PeakMemory, s.MemUsedBytes)
+		return
+	}
+	passed := s.At - g.last.At
+	if passed <= 0 {
+		return
+	}
+	if util, ok := s.UtilPermille.Get(); ok {
+		ms := min(passed, time.Duration(market.MaxTickMs)*time.Millisecond).Milliseconds()
+		grow(&g.use.UtilPermilleMs, int64(util)*ms)
+	}
+	rise(&g.use.EnergyMJ, g.last.EnergyMilliJoule, s.EnergyMilliJoule)
+	rise(&g.use.ECCUncorrected, g.last.ECCUncorrected, s.ECCUncorrected)
+	raise(&g.use.PeakMemory, s.MemUsedBytes)
+	g.last = &s
+}
+
+// grow adds to an optional sum. It makes a new number: the old one may stand in a receipt.
+func grow(sum **int64, by int64) {
+	n := by
+	if *sum != nil {
+		n += **sum
+	}
+	*sum = &n
+}
+
+// rise adds how much a counter has grown. A counter that fell was reset.
+func rise(sum **int64, before, now nvml.Opt[int64]) {
+	was, ok1 := before.Get()
+	is, ok2 := now.Get()
+	if ok1 && ok2 && is >= was {
+		grow(sum, is-was)
+	}
+}
+
+// raise keeps the greatest value.
+func raise(peak **int64, now nvml.Opt[int64]) {
+	if v, ok := now.Get(); ok && (*peak == nil || v > **peak) {
+		*peak = &v
+	}
+}
+
+// use reads the lease's cards and returns what they did so far.
+func (l *lease) use() []market.SlotUse {
+	if l.state.Job != market.JobRunning {
+		return nil
+	}
+	uses := make([]market.SlotUse, 0, len(l.gauges))
+	for _, g := range l.gauges {
+		s, xid, ok := l.d.rack.reading(g.card)
+		if ok {
+			g.add(s)
+		}
+		if xid != nil {
+			g.use.LastXid = xid
+		}
+		uses = append(uses, g.use)
+	}
+	return uses
+}
+
+// load makes simulated cards busy while the job runs.
+func (l *lease) load(busy bool) {
+	for _, g := range l.gauges {
+		g.last = nil // what the card did before belongs to nobody
+		if busy {
+			l.d.rack.begin(g.card)
+		}
+		if err := l.d.rack.setLoad(g.card, busy); err != nil {
+			l.d.log.Warn("load of a simulated card", slog.String("lease", l.id.Short()), slog.Any("err", err))
+		}
+	}
+}

@@ -1,0 +1,209 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"haggle/market"
+	"haggle/nvml"
+)
+
+// offerRetry is the time to the next try after an offer could not be signed.
+const offerRetry = 10 * time.Second
+
+// Offers returns the sealed offers as they stand: one, or none before the cards and the engine have answered. The bytes
+// must not be changed.
+func (d *Daemon) Offers() [][]byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.offer == nil {
+		return nil
+	}
+	return [][]byte{d.offer}
+}
+
+// Buckets returns the buckets in which the offer belongs; none while it is withdrawn. The slice must not be changed.
+func (d *Daemon) Buckets() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.buckets
+}
+
+// Refresh has the offer signed anew soon, because something that only the caller knows of has changed, such as the images
+// in the engine. It never waits.
+func (d *Daemon) Refresh() { d.changed() }
+
+// changed asks for a new offer. Several changes at once are one.
+func (d *Daemon) changed() { poke(d.renew) }
+
+// renewOffers signs the offer anew before it expires and after every change.
+func (d *Daemon) renewOffers(ctx context.Context) {
+	timer := time.NewTimer(market.OfferRenewal)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		case <-d.renew:
+		}
+		if _, up := d.engine.facts(); up {
+			if err := d.engine.ask(ctx); err != nil && ctx.Err() == nil {
+				d.log.Debug("engine", slog.Any("err", err))
+			}
+		}
+		next := market.OfferRenewal
+		if err := d.choose(ctx, func(*Settings) {}); err != nil && ctx.Err() == nil {
+			d.log.Error("offer", slog.Any("err", err))
+			next = offerRetry
+		}
+		timer.Reset(next)
+	}
+}
+
+// choose changes the owner's choices and signs the offer that follows from them. Both are stored before anyone sees them.
+func (d *Daemon) choose(ctx context.Context, change func(*Settings)) error {
+	if err := d.sign(ctx, change); err != nil {
+		return err
+	}
+	if d.cfg.OffersChanged != nil {
+		d.cfg.OffersChanged()
+	}
+	return nil
+}
+
+func (d *Daemon) sign(ctx context.Context, change func(*Settings)) error {
+	d.signing.Lock()
+	defer d.signing.Unlock()
+	s := d.settings()
+	change(&s)
+	now := d.cfg.Clock().Wall
+	s.OfferSeq = max(now, s.OfferSeq+1)
+	offer, ready := d.draw(s, now)
+	var sealed []byte
+	if ready {
+		var err error
+		if sealed, err = d.seal(&offer); err != nil {
+			return err
+		}
+	}
+	if err := d.cfg.Store.SaveSettings(context.WithoutCancel(ctx), s); err != nil {
+		return fmt.Errorf("store settings: %w", err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.chosen = s
+	if !ready {
+		return nil
+	}
+	d.offer, d.buckets = sealed, nil
+	if offer.State == market.OfferOpen {
+		d.buckets = market.Buckets(offer)
+	}
+	return nil
+}
+
+// draw makes the offer of the rig as it is now; false while cards or engine have not answered yet.
+func (d *Daemon) draw(s Settings, now int64) (market.Offer, bool) {
+	until := d.heldUntil()
+	all := d.rack.everything(until)
+	o := market.Offer{
+		Rig: d.self, Owner: d.self, Name: d.cfg.Name, ID: d.cfg.OfferID, Seq: s.OfferSeq, Issued: now,
+		Expires: now + market.MaxOfferLife.Milliseconds(), State: market.OfferOpen,
+		Host: d.cfg.Machine.facts(len(all)), Net: d.cfg.Net, Prices: d.prices(s), Rules: d.cfg.Rules,
+	}
+	if !d.engine.describe(&o.Host) || len(all) == 0 {
+		return o, false
+	}
+	o.Host.Driver, o.Host.CUDA = d.rack.software()
+	o.Simulated = all[0].Vendor == market.VendorSimulated
+	o.Slots = d.rack.slots(until)
+	if s.Paused || s.Draining || len(o.Slots) == 0 {
+		o.State = market.OfferWithdrawn
+	}
+	if len(o.Slots) == 0 {
+		o.Slots = all
+	}
+	return o, true
+}
+
+// seal checks and signs an offer. One that is too large lists fewer images.
+func (d *Daemon) seal(o *market.Offer) ([]byte, error) {
+	if err := o.Validate(d.cfg.Network); err != nil {
+		return nil, fmt.Errorf("make offer: %w", err)
+	}
+	for {
+		raw := market.SealOffer(d.cfg.Network, d.cfg.Key, *o).Encode()
+		switch n := len(o.Host.Images); {
+		case len(raw) <= market.MaxOffer:
+			return raw, nil
+		case n == 0:
+			return nil, fmt.Errorf("make offer: %d bytes are too many", len(raw))
+		default:
+			o.Host.Images = o.Host.Images[:n-1]
+		}
+	}
+}
+
+// prices are the owner's latest.
+func (d *Daemon) prices(s Settings) market.Prices {
+	if s.Prices.Currency != "" {
+		return s.Prices
+	}
+	return d.cfg.Prices
+}
+
+// facts divides the machine among its slots.
+func (m Machine) facts(slots int) market.HostFacts {
+	h := market.HostFacts{CPU: m.CPU, Kernel: m.Kernel, DiskFree: m.DiskFree, SlotThreads: m.SlotThreads, SlotMemory: m.SlotMemory}
+	if h.SlotThreads == 0 {
+		h.SlotThreads = m.Threads / int64(max(1, slots))
+	}
+	if h.SlotMemory == 0 {
+		h.SlotMemory = m.Memory / int64(max(1, slots))
+	}
+	return h
+}
+
+// software names the cards' driver and its CUDA as offers do.
+func (r *rack) software() (driver, cuda string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if v, ok := r.info.CUDA.Get(); ok {
+		cuda = strconv.Itoa(v/1000) + "." + strconv.Itoa(v%1000/10)
+	}
+	return r.info.Version, cuda
+}
+
+// heldUntil returns the cards that leases hold, and the wall time at which each lease must have ended.
+func (d *Daemon) heldUntil() map[market.Hash]int64 {
+	until := map[market.Hash]int64{}
+	for _, l := range d.all() {
+		s := l.snapshot()
+		if !s.Holds() {
+			continue
+		}
+		for _, slot := range s.Terms.Slots {
+			until[slot.Card] = s.Terms.Deadline
+		}
+	}
+	return until
+}
+
+// faulty ends what cannot go on with a card, and offers the card no longer.
+func (d *Daemon) faulty(hash market.Hash, v nvml.Verdict) {
+	d.changed()
+	for _, l := range d.all() {
+		s := l.snapshot()
+		hit := false
+		for _, slot := range s.Terms.Slots {
+			hit = hit || slot.Card == hash
+		}
+		if hit && s.Holds() && (v.EndsJob || v.MultiCard && len(s.Terms.Slots) > 1) {
+			l.fail()
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"haggle/internal/view"
+	"haggle/market"
+	"haggle/nvml"
+)
+
+// Status returns the rig at a glance. What the program around it knows (version, home, network) is left empty.
+func (d *Daemon) Status(ctx context.Context) (view.RigStatus, error) {
+	if err := d.await(ctx); err != nil {
+		return view.RigStatus{}, err
+	}
+	s := d.settings()
+	v := view.RigStatus{
+		Name: d.cfg.Name, Engine: d.engine.String(), Paused: s.Paused, Draining: s.Draining, Prices: d.prices(s),
+		Leases: []view.Lease{}, Images: []string{},
+	}
+	until := d.heldUntil()
+	v.Cards = len(d.rack.all())
+	for _, slot := range d.rack.slots(until) {
+		if slot.LeasedUntil == 0 {
+			v.Free++
+		}
+	}
+	images, _ := d.engine.facts()
+	for _, i := range images {
+		v.Images = append(v.Images, market.Printable(i.Name))
+	}
+	leases, err := d.Leases(ctx, false)
+	v.Leases = append(v.Leases, leases...)
+	return v, err
+}
+
+// Cards returns the cards and what was last read of them.
+func (d *Daemon) Cards(ctx context.Context) ([]view.Card, error) {
+	if err := d.await(ctx); err != nil {
+		return nil, err
+	}
+	holder := map[market.Hash]string{}
+	for _, l := range d.all() {
+		if s := l.snapshot(); s.Holds() {
+			for _, slot := range s.Terms.Slots {
+				holder[slot.Card] = s.ID.String()
+			}
+		}
+	}
+	d.rack.mu.Lock()
+	defer d.rack.mu.Unlock()
+	cards := []view.Card{}
+	for _, c := range d.rack.cards {
+		v := view.Card{
+			Slot: int(c.index), UUID: c.UUID, Vendor: c.Vendor, Model: c.Model, MemoryGiB: (c.MemoryBytes + 1<<29) >> 30,
+			Health: c.verdict.Health.String(), Simulated: c.Simulated, Lease: holder[c.hash],
+		}
+		if c.fresh {
+			v.UtilPercent = scaled(c.last.UtilPermille, 10)
+			v.MemUsedMiB = scaled(c.last.MemUsedBytes, 1<<20)
+			v.PowerW = scaled(c.last.PowerMilliWatt, 1000)
+			v.TempC = scaled(c.last.TemperatureC, 1)
+		}
+		cards = append(cards, v)
+	}
+	return cards, nil
+}
+
+// scaled turns a reading into whole units, rounded.
+func scaled[T int | int64](o nvml.Opt[T], unit int64) *int64 {
+	n := number(o)
+	if n != nil {
+		*n = (*n + unit/2) / unit
+	}
+	return n
+}
+
+// SetPrices changes the prices of leases to come. Offers that are out already are still honoured until they expire.
+func (d *Daemon) SetPrices(ctx context.Context, p market.Prices) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	return d.decide(ctx, func(s *Settings) { s.Prices = p })
+}
+
+// Pause takes no new leases until Resume. Leases that run go on.
+func (d *Daemon) Pause(ctx context.Context) error {
+	return d.decide(ctx, func(s *Settings) { s.Paused = true })
+}
+
+// Resume ends Pause and Drain.
+func (d *Daemon) Resume(ctx context.Context) error {
+	return d.decide(ctx, func(s *Settings) { s.Paused, s.Draining = false, false })
+}
+
+// Drain takes no new leases until Resume, so that the rig is empty when the last one ends: Status shows it draining
+// without leases then. With now every job is told to end, after the notice of its terms.
+func (d *Daemon) Drain(ctx context.Context, now bool) error {
+	if err := d.decide(ctx, func(s *Settings) { s.Draining = true }); err != nil || !now {
+		return err
+	}
+	// A bid that passed the check before the choice is stored and listed once this lock is free.
+	d.grants.Lock()
+	leases := d.all()
+	d.grants.Unlock()
+	var wg sync.WaitGroup
+	errs := make([]error, len(leases))
+	for i, l := range leases {
+		wg.Go(func() {
+			errs[i] = l.call(func(ctx context.Context) error { return l.stop(ctx, market.ReasonRig, false) })
+			if errors.Is(errs[i], errClosed) {
+				errs[i] = nil
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func (d *Daemon) decide(ctx context.Context, change func(*Settings)) error {
+	if err := d.await(ctx); err != nil {
+		return err
+	}
+	return d.choose(ctx, change)
+}
+
+// Leases returns the leases whose job has not ended, or all there ever were, oldest first.
+func (d *Daemon) Leases(ctx context.Context, all bool) ([]view.Lease, error) {
+	if err := d.await(ctx); err != nil {
+		return nil, err
+	}
+	records, err := d.cfg.Store.Records(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	views := []view.Lease{}
+	for _, r := range records {
+		linked := false
+		if l := d.lease(r.Lease.ID); l != nil {
+			seen := l.seen.Load()
+			r.Lease, linked = seen.lease, seen.linked
+		}
+		if all || r.Lease.Holds() {
+			views = append(views, d.leaseView(r, linked))
+		}
+	}
+	return views, nil
+}
+
+func (d *Daemon) leaseView(r Record, linked bool) view.Lease {
+	s := r.Lease
+	t := s.Terms
+	v := view.Lease{
+		ID: s.ID.String(), Bid: t.Bid.String(), Rig: d.cfg.Name, RigKey: d.self.String(), Renter: t.Renter.String(),
+		Model: t.Slots[0].Model, Slots: len(t.Slots), Image: market.Printable(r.Image.Name), Args: []string{},
+		State: string(s.Job), Reason: string(s.Reason), Debt: string(s.Debt),
+		Price:  view.MoneyOf(market.Micro(t.Prices.Slot), t.Prices.Currency),
+		Budget: view.MoneyOf(t.Budget, t.Prices.Currency), Spent: view.MoneyOf(s.Total(), t.Prices.Currency),
+		Signed: view.MoneyOf(s.Head.Total, t.Prices.Currency), BilledMs: s.Meter.BilledMs, Duration: t.DurationMs,
+		Receipts: s.Head.Seq, Created: t.Issued, Since: s.Since, Connected: linked, Simulated: t.Simulated,
+	}
+	for _, a := range r.Job.Args {
+		v.Args = append(v.Args, market.Printable(a))
+	}
+	if s.Exit != nil {
+		v.Exit = &s.Exit.Code
+	}
+	return v
+}

@@ -1,0 +1,224 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"haggle/market"
+)
+
+// pace is the time between ticks in the present state.
+func (l *lease) pace() time.Duration {
+	if l.state.Job == market.JobEnded {
+		return max(endedTick, l.d.cfg.Tick)
+	}
+	return l.d.cfg.Tick
+}
+
+// blind reports whether the job should run and nobody can see whether it does.
+func (l *lease) blind() bool { return l.state.Job == market.JobRunning && !l.watched() }
+
+// watched reports whether the job was seen to run since the engine was last lost.
+func (l *lease) watched() bool {
+	epoch := l.d.engine.epoch.Load()
+	return epoch != 0 && epoch == l.observed
+}
+
+// keep stores the state that a step led to, with the receipts that came of it.
+type keep func(ctx context.Context, next market.Lease, drafts []Receipt) error
+
+func (l *lease) save(ctx context.Context, next market.Lease, drafts []Receipt) error {
+	return l.d.cfg.Store.Save(ctx, next, drafts...)
+}
+
+// step takes one event: rule, store, then act. After an error nothing has changed.
+func (l *lease) step(ctx context.Context, e market.Event, k keep) error {
+	return l.stepFrom(ctx, l.state, e, k)
+}
+
+// stepFrom is step from a state that the caller has corrected.
+func (l *lease) stepFrom(ctx context.Context, from market.Lease, e market.Event, k keep) error {
+	now := l.d.cfg.Clock()
+	blind := l.blind()
+	if blind {
+		now.Mono = from.Meter.LastMono // money's clock stands still
+	}
+	next, actions, err := market.Step(from, now, e)
+	if err != nil {
+		return err
+	}
+	if blind {
+		next.Meter.LastWall = from.Meter.LastWall // so that all of this time is counted as not billed in the end
+	}
+	var drafts []Receipt
+	draft := l.draft
+	for _, a := range actions {
+		if p, ok := a.(market.Propose); ok {
+			draft = market.SealReceipt(l.d.cfg.Network, l.d.cfg.Key, p.Receipt).Encode()
+			drafts = append(drafts, Receipt{Lease: l.id, Seq: p.Receipt.Seq, Sealed: draft})
+		}
+	}
+	if k != nil || len(actions) > 0 || next.Job != l.state.Job {
+		if k == nil {
+			k = l.save
+		}
+		// A step that was begun is stored even if the program is told to end meanwhile.
+		if err := k(context.WithoutCancel(ctx), next, drafts); err != nil {
+			return fmt.Errorf("store lease %s: %w", l.id.Short(), err)
+		}
+		l.saved = now.Mono
+	}
+	before := l.state
+	l.state, l.draft = next, draft
+	if next.Draft == nil {
+		l.draft = nil
+	}
+	l.publish()
+	if before.Job != next.Job {
+		l.turned(before, next)
+	}
+	for _, a := range actions {
+		l.perform(ctx, a)
+	}
+	return nil
+}
+
+// turned follows the job into a new state.
+func (l *lease) turned(before, next market.Lease) {
+	l.d.log.Info("lease", slog.String("lease", l.id.Short()), slog.String("state", string(next.Job)), slog.String("reason", string(next.Reason)))
+	if before.Job == market.JobRunning || next.Job == market.JobRunning {
+		l.load(next.Job == market.JobRunning)
+	}
+	if !next.Holds() {
+		l.record.Env = nil
+		if l.ticker != nil {
+			l.ticker.Reset(l.pace())
+		}
+		l.d.changed()
+	}
+	l.status(l.link)
+}
+
+// perform does what a step asked for.
+func (l *lease) perform(ctx context.Context, a market.Action) {
+	switch a := a.(type) {
+	case market.Prepare:
+		l.order(ctx, task{kind: taskPrepare})
+	case market.Start:
+		l.order(ctx, task{kind: taskStart})
+	case market.EndJob:
+		l.graceMs = a.GraceMs
+		l.order(ctx, task{kind: taskEnd, grace: time.Duration(a.GraceMs) * time.Millisecond})
+	case market.Remove:
+		l.order(ctx, task{kind: taskRemove})
+	case market.Propose:
+		l.propose(l.link)
+	}
+}
+
+// tick lets time pass.
+func (l *lease) tick(ctx context.Context) {
+	l.ticks++
+	l.retry(ctx)
+	l.join(ctx)
+	if l.blind() {
+		return
+	}
+	if l.state.Job == market.JobRunning && l.ticks%lookEvery == 0 {
+		l.order(ctx, task{kind: taskLook})
+	}
+	var k keep
+	if l.state.Job == market.JobRunning && l.d.cfg.Clock().Mono-l.saved >= saveEveryMs {
+		k = l.save
+	}
+	if err := l.step(ctx, market.Tick{Slots: l.use()}, k); err != nil {
+		l.complain(err)
+		return
+	}
+	l.sick = false
+	if l.state.Job == market.JobRunning && l.link != nil && l.d.cfg.Clock().Mono-l.link.said >= statusEveryMs {
+		l.status(l.link)
+	}
+}
+
+// join orders what the state still needs, after a start and whenever the engine has come back.
+func (l *lease) join(ctx context.Context) {
+	epoch := l.d.engine.epoch.Load()
+	if epoch == 0 || epoch == l.joined {
+		return
+	}
+	l.joined = epoch
+	if l.state.Job == market.JobRunning {
+		l.order(ctx, task{kind: taskLook})
+	}
+	for _, a := range market.Pending(l.state) {
+		switch a.(type) {
+		case market.Propose: // it is stored; a conversation begins with it
+		case market.EndJob:
+			left := max(0, l.graceMs-(l.d.cfg.Clock().Wall-l.state.Since))
+			l.order(ctx, task{kind: taskEnd, grace: time.Duration(left) * time.Millisecond})
+		default:
+			l.perform(ctx, a)
+		}
+	}
+}
+
+// happened takes what the engine did. What cannot be stored now is tried again with the next tick: it happened.
+func (l *lease) happened(ctx context.Context, events ...market.Event) {
+	l.late = append(l.late, events...)
+	l.retry(ctx)
+}
+
+func (l *lease) retry(ctx context.Context) {
+	for len(l.late) > 0 {
+		err := l.step(ctx, l.late[0], l.save)
+		var refused *market.Error
+		if err != nil && !errors.As(err, &refused) {
+			l.complain(err)
+			return
+		}
+		if err != nil {
+			l.d.log.Debug("event does not fit", slog.String("lease", l.id.Short()), slog.Any("err", err))
+		}
+		l.late = l.late[1:]
+	}
+}
+
+// complain logs the first of a row of failures.
+func (l *lease) complain(err error) {
+	if !l.sick {
+		l.d.log.Error("lease cannot go on", slog.String("lease", l.id.Short()), slog.Any("err", err))
+	}
+	l.sick = true
+}
+
+// sleep stores the meter at the end of the program.
+func (l *lease) sleep(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopSaving)
+	defer cancel()
+	l.worker.interrupt()
+	if l.state.Job != market.JobRunning || !l.watched() {
+		return
+	}
+	next, _, err := market.Step(l.state, l.d.cfg.Clock(), market.Contact{Away: true}) // bills up to now and asks for nothing
+	if err == nil {
+		err = l.save(ctx, next, nil)
+	}
+	if err != nil {
+		l.complain(err)
+		return
+	}
+	l.state = next
+	l.publish()
+}
+
+// farewell is the error that a conversation ends with when its lease is gone.
+func (l *lease) farewell() error {
+	if state := l.snapshot(); state.Reason == market.ReasonHoldExpired {
+		return market.NewError(market.CodeHoldExpired)
+	}
+	return errClosed
+}

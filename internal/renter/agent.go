@@ -1,0 +1,245 @@
+// Package renter decides what a renter's agent does: it keeps an index of offers, bids, signs leases, checks and
+// countersigns receipts, keeps the connection to every rig that a lease runs on, and tells whoever asks.
+//
+// It knows no network, no database and no screen: Network and Store are what it needs of them. What leaves it is made of
+// internal/view, its errors are market errors.
+//
+// Goroutines: Run owns them all. The operations of Agent may be called by any number of goroutines beside Run. An
+// operation that changes something is handed to Run and goes on when its caller goes away. One goroutine, the link, owns
+// each open lease: it alone writes the lease's record once both have signed, so that no receipt is ever answered twice
+// with other bytes.
+package renter
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"haggle/market"
+)
+
+// Stream is one stream of messages with a rig. Send may be called concurrently, Receive by one goroutine at a time; both
+// end with their context. Receive returns io.EOF after the rig's clean close and the rig's refusal as its *market.Error.
+type Stream interface {
+	// Peer returns the key at the other end, as the connection proved it.
+	Peer() market.Key
+	Send(ctx context.Context, m market.Message) error
+	Receive(ctx context.Context) (market.Message, error)
+	Close() error
+}
+
+// Network is what an agent needs of the network. Its methods may be called concurrently and bound the size of what they
+// return; the agent bounds their time.
+type Network interface {
+	// Ready waits until there is somebody to ask. The error, when ctx ends before, has code CodeNoPeers.
+	Ready(ctx context.Context) error
+	// Find streams the keys of rigs that announced themselves in a bucket, each once.
+	Find(ctx context.Context, bucket string) iter.Seq[market.Key]
+	// FetchOffers asks a rig for its sealed offers.
+	FetchOffers(ctx context.Context, rig market.Key) ([][]byte, error)
+	// OpenLease opens a stream about a lease, which the caller closes.
+	OpenLease(ctx context.Context, rig market.Key) (Stream, error)
+	// OpenTunnel opens a stream into a lease's job, which the caller closes.
+	OpenTunnel(ctx context.Context, rig market.Key) (Stream, error)
+}
+
+// Config is what an agent is made of. Key, Network, Net and Store are required.
+type Config struct {
+	Key     ed25519.PrivateKey
+	Network string // the network's name, part of everything that is signed
+	Net     Network
+	Store   Store
+	Clock   func() time.Time // with a monotonic reading; time.Now by default
+	Random  io.Reader        // for nonces; the system's by default
+	Log     *slog.Logger     // nil discards
+	Refresh time.Duration    // between two questions to a known rig, 10 seconds by default
+}
+
+// DefaultRefresh is the default of Config.Refresh.
+const DefaultRefresh = 10 * time.Second
+
+// errStopped says that Run has returned.
+var errStopped = errors.New("the agent has stopped")
+
+// Agent is a renter's agent. New makes it, Run keeps it going.
+type Agent struct {
+	cfg       Config
+	self      market.Key
+	index     *index
+	discovery *discovery
+	hub       *hub
+	work      chan func(context.Context) // operations for Run to own
+	stopped   chan struct{}              // closed when Run ends its work
+	bidding   atomic.Int64               // operations that may not have a record yet
+	instance  market.Nonce               // of the store; set before the first operation runs
+
+	open struct {
+		sync.Mutex
+		leases map[market.Hash]*lease // by bid: those that still have something to do
+	}
+}
+
+// New checks a configuration and makes an agent of it. It starts nothing.
+func New(cfg Config) (*Agent, error) {
+	switch {
+	case len(cfg.Key) != ed25519.PrivateKeySize:
+		return nil, errors.New("new agent: no key")
+	case cfg.Net == nil || cfg.Store == nil:
+		return nil, errors.New("new agent: no network or no store")
+	case cfg.Refresh < 0:
+		return nil, errors.New("new agent: a negative refresh")
+	}
+	if err := market.CheckNetwork(cfg.Network); err != nil {
+		return nil, fmt.Errorf("new agent: %w", err)
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
+	if cfg.Random == nil {
+		cfg.Random = rand.Reader
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Refresh == 0 {
+		cfg.Refresh = DefaultRefresh
+	}
+	a := &Agent{
+		cfg:     cfg,
+		self:    market.KeyOf(cfg.Key),
+		index:   newIndex(cfg.Network, cfg.Log),
+		hub:     newHub(),
+		work:    make(chan func(context.Context)),
+		stopped: make(chan struct{}),
+	}
+	a.open.leases = map[market.Hash]*lease{}
+	a.discovery = newDiscovery(cfg, a.index, a.spawn)
+	return a, nil
+}
+
+// Run takes up the leases of the agent's last life and then works until ctx ends. It returns when every goroutine is gone;
+// jobs go on. It is called once.
+func (a *Agent) Run(ctx context.Context) error {
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer close(a.stopped)
+	var err error
+	if a.instance, err = a.cfg.Store.Instance(ctx); err != nil {
+		return fmt.Errorf("run agent: %w", err)
+	}
+	records, err := a.cfg.Store.Records(ctx)
+	if err != nil {
+		return fmt.Errorf("run agent: %w", err)
+	}
+	for _, r := range records {
+		a.resume(ctx, &group, r)
+	}
+	group.Go(func() { a.discovery.run(ctx) })
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case f := <-a.work:
+			group.Go(func() { f(ctx) })
+		}
+	}
+}
+
+// resume takes up a lease of the last life: an unanswered bid is sent again as it was, an open lease gets its link.
+func (a *Agent) resume(ctx context.Context, group *sync.WaitGroup, r Record) {
+	l := newLease(r)
+	switch {
+	case r.State.over():
+	case r.Lease.IsZero():
+		a.enter(l)
+		group.Go(func() { a.resumeBid(ctx, l) })
+	default:
+		a.enter(l)
+		group.Go(func() { a.keep(ctx, l, nil) })
+	}
+}
+
+// spawn hands work to Run. The work's context is Run's: it outlives ctx, which bounds the handing over only.
+func (a *Agent) spawn(ctx context.Context, f func(context.Context)) error {
+	select {
+	case a.work <- f:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("hand over to the agent: %w", ctx.Err())
+	case <-a.stopped:
+		return errStopped
+	}
+}
+
+// OpenLeases returns the number of bids, leases and debts that still need this agent. A lease whose rig has vanished is
+// kept up, but is not a reason to stay.
+func (a *Agent) OpenLeases() int {
+	n := 0
+	now := a.cfg.Clock().UnixMilli()
+	for _, l := range a.openLeases() {
+		if r, _ := l.get(); !r.vanished(now) {
+			n++
+		}
+	}
+	return max(n, int(a.bidding.Load()))
+}
+
+func (a *Agent) openLeases() []*lease {
+	a.open.Lock()
+	defer a.open.Unlock()
+	all := make([]*lease, 0, len(a.open.leases))
+	for _, l := range a.open.leases {
+		all = append(all, l)
+	}
+	return all
+}
+
+func (a *Agent) enter(l *lease) {
+	a.open.Lock()
+	defer a.open.Unlock()
+	a.open.leases[l.bid] = l
+}
+
+func (a *Agent) leave(l *lease) {
+	a.open.Lock()
+	defer a.open.Unlock()
+	delete(a.open.leases, l.bid)
+}
+
+// opened returns the open lease of a bid, if there is one.
+func (a *Agent) opened(bid market.Hash) *lease {
+	a.open.Lock()
+	defer a.open.Unlock()
+	return a.open.leases[bid]
+}
+
+// changed tells those who watch.
+func (a *Agent) changed(l *lease) {
+	r, connected := l.get()
+	a.hub.publish(r.Bid, a.leaseView(r, connected))
+}
+
+// commit changes a lease's record on disk first and in memory after.
+func (a *Agent) commit(ctx context.Context, l *lease, change func(*Record)) error {
+	r, _ := l.get()
+	change(&r)
+	if err := a.cfg.Store.Save(ctx, r); err != nil {
+		return fmt.Errorf("save bid %s: %w", r.Bid, err)
+	}
+	a.show(l, r)
+	return nil
+}
+
+// show changes a lease's record in memory only.
+func (a *Agent) show(l *lease, r Record) {
+	l.set(r)
+	a.changed(l)
+}

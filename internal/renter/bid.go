@@ -1,0 +1,268 @@
+package renter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"haggle/internal/view"
+	"haggle/market"
+)
+
+// Bounds of a bid.
+const (
+	maxRigsTried = 3
+	grantTime    = 10 * time.Second // from the dial to the grant
+	confirmTime  = 5 * time.Second  // for the rig's first word after both signed
+)
+
+// Bid orders slots at one offer, or at the best that a query finds, and returns once both sides have signed the lease. A
+// rig that refuses is followed by the next best, three in all; the error is the last refusal. An order that no rig could
+// take is refused before anything is sent. The operation goes on when ctx ends.
+func (a *Agent) Bid(ctx context.Context, r view.BidRequest) (view.Lease, error) {
+	o, err := newOrder(r)
+	if err != nil {
+		return view.Lease{}, err
+	}
+	type answer struct {
+		lease view.Lease
+		err   error
+	}
+	done := make(chan answer, 1)
+	a.bidding.Add(1)
+	err = a.spawn(ctx, func(ctx context.Context) {
+		defer a.bidding.Add(-1)
+		lease, err := a.place(ctx, o)
+		done <- answer{lease, err}
+	})
+	if err != nil {
+		a.bidding.Add(-1)
+		return view.Lease{}, fmt.Errorf("bid: %w", err)
+	}
+	select {
+	case got := <-done:
+		return got.lease, got.err
+	case <-ctx.Done():
+		return view.Lease{}, fmt.Errorf("bid: the agent goes on without its caller: %w", ctx.Err())
+	}
+}
+
+// place tries the candidates of an order one after the other.
+func (a *Agent) place(ctx context.Context, o order) (view.Lease, error) {
+	f, err := a.search(ctx, o.query)
+	if err != nil {
+		return view.Lease{}, err
+	}
+	candidates, err := o.candidates(f)
+	if err != nil {
+		return view.Lease{}, err
+	}
+	var unfit, refused error
+	tried := map[market.Key]bool{}
+	for _, c := range candidates {
+		if rig := c.offer.offer.Rig; tried[rig] || len(tried) == maxRigsTried {
+			continue
+		}
+		record, err := o.draft(a.cfg, c)
+		if err != nil {
+			if unfit == nil {
+				unfit = err // the best offer's reason says most
+			}
+			continue
+		}
+		tried[c.offer.offer.Rig] = true
+		l, err := a.try(ctx, o, c, record)
+		var theirs *market.Error
+		switch {
+		case err == nil:
+			r, connected := l.get()
+			return a.leaseView(r, connected), nil
+		case !errors.As(err, &theirs):
+			return view.Lease{}, err
+		}
+		refused = err
+	}
+	if refused == nil {
+		refused = unfit
+	}
+	return view.Lease{}, refused
+}
+
+// try bids at one rig. An offer that the rig has renewed in the meantime is fetched again, once.
+func (a *Agent) try(ctx context.Context, o order, c candidate, record Record) (*lease, error) {
+	l, err := a.send(ctx, record)
+	if code := market.CodeOf(err); code != market.CodeOfferExpired && code != market.CodeOfferUnknown {
+		return l, err
+	}
+	newer, again := a.renewed(ctx, c.offer)
+	if !again {
+		return nil, err
+	}
+	c.offer = newer
+	if record, err = o.draft(a.cfg, c); err != nil {
+		return nil, err
+	}
+	return a.send(ctx, record)
+}
+
+// renewed asks a rig for the newest statement of an offer.
+func (a *Agent) renewed(ctx context.Context, old *known) (*known, bool) {
+	a.discovery.ask(ctx, old.offer.Rig)
+	offers, _, _ := a.index.live(a.cfg.Clock())
+	for _, k := range offers {
+		if k.offer.Supersedes(old.offer) {
+			return k, true
+		}
+	}
+	return nil, false
+}
+
+// send stores a bid, sends it, signs the grant that echoes it and waits for the rig's first word.
+func (a *Agent) send(ctx context.Context, record Record) (*lease, error) {
+	l := newLease(record)
+	if err := a.cfg.Store.Save(ctx, record); err != nil {
+		return nil, fmt.Errorf("save bid %s: %w", record.Bid, err)
+	}
+	a.enter(l)
+	a.changed(l)
+	if err := a.negotiate(ctx, l); err != nil {
+		return nil, a.refused(ctx, l, err)
+	}
+	return l, a.confirm(ctx, l)
+}
+
+// refused keeps why a bid became no lease. A bid that only this agent's end interrupted stays open for its next life.
+func (a *Agent) refused(ctx context.Context, l *lease, why error) error {
+	if ctx.Err() != nil {
+		return why
+	}
+	err := a.commit(ctx, l, func(r *Record) { r.State.Refused, r.Env = market.Public(why), nil })
+	a.leave(l)
+	return errors.Join(why, err)
+}
+
+// resumeBid sends a bid of the last life again, the same bytes: the rig gives the same answer.
+func (a *Agent) resumeBid(ctx context.Context, l *lease) {
+	r, _ := l.get()
+	b, _, err := market.OpenBid(a.cfg.Network, r.SealedBid)
+	if err == nil && a.cfg.Clock().UnixMilli() >= b.GoodTill {
+		err = market.NewError(market.CodeHoldExpired)
+	}
+	if err == nil {
+		err = a.negotiate(ctx, l)
+	}
+	if err != nil {
+		err = a.refused(ctx, l, err)
+		a.cfg.Log.Info("bid of the last run failed", "bid", r.Bid.String(), "err", err)
+	}
+}
+
+// negotiate takes a stored bid to a lease that both signed, and hands the stream over to the lease's link.
+func (a *Agent) negotiate(ctx context.Context, l *lease) error {
+	r, _ := l.get()
+	offer, _, err := market.OpenOffer(a.cfg.Network, r.Offer)
+	if err != nil {
+		return err
+	}
+	bid, sealedBid, err := market.OpenBid(a.cfg.Network, r.SealedBid)
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, grantTime)
+	defer cancel()
+	s, err := a.cfg.Net.OpenLease(limited, bid.Rig)
+	if err != nil {
+		return fault(ctx, err, bid.Rig)
+	}
+	grant, err := a.ask(limited, s, r, bid)
+	if err != nil {
+		return errors.Join(fault(ctx, err, bid.Rig), s.Close())
+	}
+	terms, sealed, err := market.OpenGrant(a.cfg.Network, grant.Lease)
+	signed := a.cfg.Clock()
+	if err == nil {
+		err = checkGrant(terms, offer, bid, sealedBid.Hash(), signed)
+	}
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	sealed = sealed.Sign(market.RoleRenter, a.cfg.Key)
+	err = a.commit(ctx, l, func(r *Record) {
+		r.Lease, r.Terms, r.Sealed = sealed.ID(), terms, sealed.Encode()
+		r.State.Job, r.State.Since, r.State.SignedAt = market.JobGranted, signed.UnixMilli(), signed.UnixMilli()
+		r.State.Seen = signed.UnixMilli()
+	})
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	a.handOver(ctx, l, s, signed)
+	return nil
+}
+
+// handOver gives a lease that this side has just signed to its link. From here on the lease is true for this side,
+// whatever becomes of the stream: the link sends the signature again until the rig has it.
+func (a *Agent) handOver(ctx context.Context, l *lease, s Stream, signed time.Time) {
+	r, _ := l.get()
+	if err := s.Send(ctx, market.AcceptMessage{Lease: r.Sealed, Env: r.Env}); err != nil {
+		_ = s.Close() // it is broken already
+		s = nil
+	}
+	err := a.spawn(ctx, func(ctx context.Context) { a.keepFrom(ctx, l, s, watcher{base: signed, word: signed}) })
+	if err != nil && s != nil {
+		_ = s.Close() // the agent ends; its next life takes the lease up
+	}
+}
+
+// ask sends a bid and waits for the grant.
+func (a *Agent) ask(ctx context.Context, s Stream, r Record, bid market.Bid) (market.GrantMessage, error) {
+	if _, err := a.greet(ctx, s, bid.Rig, market.LeaseID{}, market.Head{}); err != nil {
+		return market.GrantMessage{}, err
+	}
+	if err := s.Send(ctx, market.BidMessage{Bid: r.SealedBid, Offer: r.Offer, Job: r.Job}); err != nil {
+		return market.GrantMessage{}, reasonOf(ctx, s, err)
+	}
+	m, err := s.Receive(ctx)
+	if err != nil {
+		return market.GrantMessage{}, err
+	}
+	grant, ok := m.(market.GrantMessage)
+	if !ok {
+		return market.GrantMessage{}, market.Unexpected(m)
+	}
+	return grant, nil
+}
+
+// checkGrant is market.CheckGrant and one thing more: disk that costs money is granted as asked for, not more.
+func checkGrant(t market.Terms, o market.Offer, b market.Bid, bid market.Hash, now time.Time) error {
+	if err := market.CheckGrant(t, o, b, bid, now.UnixMilli()); err != nil {
+		return err
+	}
+	if t.Prices.Disk > 0 && t.Resources.DiskMB > b.Resources.DiskMB {
+		return market.NewError(market.CodeGrantMismatch, "field", "disk")
+	}
+	return nil
+}
+
+// confirm waits for the rig's word that it has both signatures, a short while. Silence is no refusal: the link goes on.
+func (a *Agent) confirm(ctx context.Context, l *lease) error {
+	timer := time.NewTimer(confirmTime)
+	defer timer.Stop()
+	for {
+		change := l.watch()
+		r, _ := l.get()
+		switch {
+		case r.State.Refused != nil:
+			return r.State.Refused
+		case r.State.Job != market.JobGranted:
+			return nil
+		}
+		select {
+		case <-change:
+		case <-timer.C:
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}

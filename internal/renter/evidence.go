@@ -1,0 +1,51 @@
+package renter
+
+import (
+	"context"
+	"fmt"
+
+	"haggle/internal/view"
+	"haggle/market"
+)
+
+// Receipts returns the receipts that both sides signed, in order.
+func (a *Agent) Receipts(ctx context.Context, id string) ([]view.Receipt, error) {
+	r, err := a.find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := a.cfg.Store.Receipts(ctx, r.Lease)
+	if err != nil {
+		return nil, fmt.Errorf("receipts of lease %s: %w", r.Lease.Short(), err)
+	}
+	list := []view.Receipt{}
+	for _, k := range kept {
+		receipt, s, err := market.OpenReceipt(a.cfg.Network, k.Sealed, r.Terms)
+		if err != nil {
+			return nil, fmt.Errorf("receipt %d of lease %s: %w", k.Seq, r.Lease.Short(), err)
+		}
+		list = append(list, view.ReceiptOf(receipt, s, r.Terms))
+	}
+	return list, nil
+}
+
+// Evidence returns everything about a lease that was signed, as a file that anyone can judge with market.Judge.
+func (a *Agent) Evidence(ctx context.Context, id string) ([]byte, error) {
+	r, err := a.find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	receipts, err := a.cfg.Store.Receipts(ctx, r.Lease)
+	if err != nil {
+		return nil, fmt.Errorf("receipts of lease %s: %w", r.Lease.Short(), err)
+	}
+	rejects, err := a.cfg.Store.Rejects(ctx, r.Lease)
+	if err != nil {
+		return nil, fmt.Errorf("refusals of lease %s: %w", r.Lease.Short(), err)
+	}
+	e := market.Evidence{Network: a.cfg.Network, Offer: r.Offer, Bid: r.SealedBid, Lease: r.Sealed, Rejects: rejects}
+	for _, k := range receipts {
+		e.Receipts = append(e.Receipts, k.Sealed)
+	}
+	return e.Encode(), nil
+}

@@ -1,0 +1,286 @@
+package renter
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"haggle/market"
+)
+
+// Times and bounds of a link.
+const (
+	greetTime   = 10 * time.Second // from the dial to the rig's Hello
+	ackTime     = 5 * time.Second  // for the rig's word that it has the final receipt
+	silenceTime = 45 * time.Second // without a word of a rig whose job runs: it speaks every 5 seconds
+	quietTime   = 5 * time.Minute  // without a word otherwise; connecting again is cheap
+	steadyTime  = 10 * time.Second // a connection that lasted so long was a good one
+	perSecond   = 50               // messages of a rig that are read
+	burst       = 200
+	sendRate    = 25 // receipts sent again in a second: rigs read 50 messages, and refuse more than 100 at once
+	sendBurst   = 50
+	maxReason   = 64 // bytes of a reason that a rig gives
+)
+
+// link keeps one lease's connection to its rig. Its goroutine is the only one that writes the lease's record.
+type link struct {
+	a      *Agent
+	l      *lease
+	rig    market.Key
+	id     market.LeaseID
+	seen   watcher
+	theirs uint32    // the newest receipt with both signatures that the rig said it has, on this connection
+	settle time.Time // when to stop waiting for the rig's word about the final receipt; zero while there is none
+}
+
+// keep keeps a lease of the last life.
+func (a *Agent) keep(ctx context.Context, l *lease, s Stream) {
+	r, _ := l.get()
+	a.keepFrom(ctx, l, s, newWatcher(r.State))
+}
+
+// keepFrom keeps a lease's connection until the lease is over or ctx ends. The stream, if there is one, is one on which
+// this side's signature has just been sent.
+func (a *Agent) keepFrom(ctx context.Context, l *lease, s Stream, seen watcher) {
+	r, _ := l.get()
+	k := &link{a: a, l: l, rig: r.Terms.Rig, id: r.Lease, seen: seen}
+	var wait pause
+	for ctx.Err() == nil {
+		began := a.cfg.Clock()
+		finished, err := k.once(ctx, s)
+		s = nil
+		switch {
+		case ctx.Err() != nil:
+			return
+		case finished || k.refuted(ctx, err):
+			a.leave(l)
+			a.cfg.Log.Info("lease is over", "lease", k.id.Short(), "peer", k.rig.String())
+			return
+		}
+		a.cfg.Log.Debug("no connection to the rig", "lease", k.id.Short(), "peer", k.rig.String(), "err", err)
+		if a.cfg.Clock().Sub(began) > steadyTime {
+			wait.reset()
+		}
+		most := lastPause
+		if r, _ := l.get(); r.vanished(a.cfg.Clock().UnixMilli()) {
+			most = lostPause
+		}
+		k.rest(ctx, wait.take(most))
+	}
+}
+
+// rest waits for the next attempt, or until somebody is in a hurry.
+func (k *link) rest(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-k.l.kick:
+	case <-ctx.Done():
+	}
+}
+
+// once connects, unless there is a stream already, and talks until the connection ends. It reports whether the lease is
+// over.
+func (k *link) once(ctx context.Context, s Stream) (bool, error) {
+	k.settle, k.theirs = time.Time{}, 0
+	var head *market.Hello
+	if s == nil {
+		var err error
+		if s, head, err = k.connect(ctx); err != nil {
+			k.l.change(func() { k.l.failures++ })
+			return false, err
+		}
+	}
+	k.online(true)
+	defer k.online(false)
+	talking, cancel := context.WithCancel(ctx)
+	var side sync.WaitGroup
+	side.Go(func() { k.orders(talking, s) })
+	var err error
+	if head != nil {
+		err = k.catchUp(talking, s, *head)
+	}
+	finished := false
+	if err == nil {
+		finished, err = k.talk(talking, s)
+	}
+	cancel()
+	side.Wait()
+	return finished, errors.Join(err, s.Close())
+}
+
+// connect opens a stream and exchanges heads. The caller closes the stream.
+func (k *link) connect(ctx context.Context) (Stream, *market.Hello, error) {
+	limited, cancel := context.WithTimeout(ctx, greetTime)
+	defer cancel()
+	s, err := k.a.cfg.Net.OpenLease(limited, k.rig)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, _ := k.l.get()
+	hello, err := k.a.greet(limited, s, k.rig, k.id, r.Head)
+	if err != nil {
+		return nil, nil, errors.Join(err, s.Close())
+	}
+	return s, &hello, nil
+}
+
+func (k *link) online(yes bool) {
+	k.l.change(func() { k.l.connected = yes })
+	if !yes {
+		k.seen.word = time.Time{} // what was not seen on one connection was not seen
+	}
+	k.a.changed(k.l)
+}
+
+// catchUp compares the rig's head with ours. A rig that lost our signature gets it again.
+func (k *link) catchUp(ctx context.Context, s Stream, theirs market.Hello) error {
+	r, _ := k.l.get()
+	k.theirs = theirs.Seq
+	switch {
+	case theirs.Seq > r.Head.Seq:
+		return nil // it sends what we lack
+	case theirs.Seq == r.Head.Seq && theirs.Hash != r.Head.Hash:
+		return market.NewError(market.CodeReceiptChain, "seq", "newest", "why", "the rig has another one of the same number")
+	case theirs.Seq == r.Head.Seq:
+		return k.acknowledged(ctx, theirs.Seq)
+	}
+	kept, err := k.a.cfg.Store.Receipts(ctx, k.id)
+	if err != nil {
+		return err
+	}
+	limit := rate.NewLimiter(sendRate, sendBurst)
+	for _, receipt := range kept {
+		if receipt.Seq <= theirs.Seq {
+			continue
+		}
+		if err := limit.Wait(ctx); err != nil {
+			return err
+		}
+		if err := s.Send(ctx, market.ReceiptMessage{Receipt: receipt.Sealed}); err != nil {
+			return err
+		}
+	}
+	k.awaitAck()
+	return nil
+}
+
+// orders sends the renter's order to stop, once on each connection, until the rig has carried it out.
+func (k *link) orders(ctx context.Context, s Stream) {
+	var sent *market.StopMessage
+	for {
+		change := k.l.watch()
+		if order := k.l.due(); order != nil && order != sent {
+			if s.Send(ctx, *order) != nil {
+				return // the connection is over, which talk sees too
+			}
+			sent = order
+		}
+		select {
+		case <-change:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// talk answers the rig until the connection ends. It reports whether the lease is over.
+func (k *link) talk(ctx context.Context, s Stream) (bool, error) {
+	limit := rate.NewLimiter(perSecond, burst)
+	for {
+		r, _ := k.l.get()
+		if r.State.over() {
+			return true, nil
+		}
+		m, err := k.receive(ctx, s, r.State.Job)
+		switch {
+		case err != nil && !k.settle.IsZero() && !k.a.cfg.Clock().Before(k.settle):
+			return true, nil // it had time to say that it has the final receipt
+		case err != nil:
+			return false, err
+		}
+		if err := limit.Wait(ctx); err != nil {
+			return false, err
+		}
+		if err := k.handle(ctx, s, m); err != nil {
+			_ = s.Send(ctx, market.Refuse{Err: *market.Public(err)}) // for the rig's log; the stream ends anyway
+			return false, err
+		}
+	}
+}
+
+// receive waits for the rig's next word for as long as its silence can be right.
+func (k *link) receive(ctx context.Context, s Stream, job market.JobState) (market.Message, error) {
+	wait := quietTime
+	switch {
+	case !k.settle.IsZero():
+		wait = k.settle.Sub(k.a.cfg.Clock())
+	case job == market.JobRunning:
+		wait = silenceTime
+	}
+	if wait <= 0 {
+		return nil, context.DeadlineExceeded
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	return s.Receive(ctx)
+}
+
+func (k *link) handle(ctx context.Context, s Stream, m market.Message) error {
+	switch m := m.(type) {
+	case market.StatusMessage:
+		return k.status(ctx, s, m)
+	case market.ReceiptMessage:
+		reply, err := k.receipt(ctx, m.Receipt)
+		if err != nil || reply == nil {
+			return err
+		}
+		if err := s.Send(ctx, reply); err != nil {
+			return err
+		}
+		k.awaitAck()
+		return nil
+	case market.AckMessage:
+		return k.acknowledged(ctx, m.Seq)
+	}
+	return market.Unexpected(m)
+}
+
+// awaitAck begins the wait for the rig's word that it has the final receipt.
+func (k *link) awaitAck() {
+	if r, _ := k.l.get(); r.Head.Kind == market.ReceiptFinal && k.settle.IsZero() {
+		k.settle = k.a.cfg.Clock().Add(ackTime)
+	}
+}
+
+// acknowledged notes that the rig has stored a receipt with both signatures.
+func (k *link) acknowledged(ctx context.Context, seq uint32) error {
+	r, _ := k.l.get()
+	k.theirs = max(k.theirs, min(seq, r.Head.Seq))
+	if r.Head.Kind != market.ReceiptFinal || seq != r.Head.Seq || r.State.Acked {
+		return nil
+	}
+	return k.a.commit(ctx, k.l, func(r *Record) { r.State.Acked = true })
+}
+
+// refuted reports whether the rig has said, for good, that it does not have a lease that this side signed and of which
+// nothing was heard since. Nothing is owed then.
+func (k *link) refuted(ctx context.Context, err error) bool {
+	r, _ := k.l.get()
+	if err == nil || r.State.Job != market.JobGranted {
+		return false
+	}
+	switch market.CodeOf(err) {
+	case market.CodeHoldExpired, market.CodeLeaseUnknown, market.CodeLeaseEnded, market.CodeNotYours, market.CodeBadRecord,
+		market.CodeBadSignature, market.CodeBadEncoding, market.CodeWrongNetwork:
+	default:
+		return false
+	}
+	return k.a.commit(ctx, k.l, func(r *Record) {
+		r.State.Job, r.State.Reason, r.State.Refused, r.Env = market.JobEnded, market.ReasonHoldExpired, market.Public(err), nil
+	}) == nil
+}

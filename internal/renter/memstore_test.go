@@ -1,0 +1,122 @@
+package renter_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"haggle/internal/renter"
+	"haggle/market"
+)
+
+var errFork = errors.New("the store holds other bytes of this number")
+
+// memStore is a renter.Store in memory. It keeps the rules: a receipt never changes, and a record's head only grows.
+type memStore struct {
+	mu       sync.Mutex
+	order    []market.Hash
+	records  map[market.Hash]renter.Record
+	receipts map[market.LeaseID][]renter.Receipt
+	rejects  map[market.LeaseID][][]byte
+	saves    int
+	broken   error // what every write returns
+}
+
+func newMemStore() *memStore {
+	return &memStore{
+		records:  map[market.Hash]renter.Record{},
+		receipts: map[market.LeaseID][]renter.Receipt{},
+		rejects:  map[market.LeaseID][][]byte{},
+	}
+}
+
+func (s *memStore) Instance(context.Context) (market.Nonce, error) { return market.Nonce{1}, nil }
+
+func (s *memStore) Save(ctx context.Context, r renter.Record) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.save(ctx, r)
+}
+
+func (s *memStore) save(ctx context.Context, r renter.Record) error {
+	if err := errors.Join(ctx.Err(), s.broken); err != nil {
+		return err
+	}
+	old, ok := s.records[r.Bid]
+	switch {
+	case !ok:
+		s.order = append([]market.Hash{r.Bid}, s.order...)
+	case !old.Lease.IsZero() && old.Lease != r.Lease:
+		return errFork
+	case r.Head.Seq < old.Head.Seq:
+		r.Head = old.Head
+	}
+	s.saves++
+	s.records[r.Bid] = r
+	return nil
+}
+
+func (s *memStore) Sign(ctx context.Context, r renter.Record, receipt renter.Receipt) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, old := range s.receipts[r.Lease] {
+		if old.Seq == receipt.Seq && !sameBody(old.Sealed, receipt.Sealed) {
+			return errFork
+		}
+	}
+	if err := s.save(ctx, r); err != nil {
+		return err
+	}
+	s.receipts[r.Lease] = append(s.receipts[r.Lease], receipt)
+	return nil
+}
+
+func (s *memStore) Dispute(ctx context.Context, r renter.Record, _ uint32, reject []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.save(ctx, r); err != nil {
+		return err
+	}
+	s.rejects[r.Lease] = append(s.rejects[r.Lease], reject)
+	return nil
+}
+
+func (s *memStore) Record(_ context.Context, id market.LeaseID) (renter.Record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.records {
+		if r.Lease == id {
+			return r, nil
+		}
+	}
+	return renter.Record{}, market.NewError(market.CodeLeaseUnknown, "lease", id.Short())
+}
+
+func (s *memStore) Records(context.Context) ([]renter.Record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []renter.Record
+	for _, bid := range s.order {
+		list = append(list, s.records[bid])
+	}
+	return list, nil
+}
+
+func (s *memStore) Receipts(_ context.Context, id market.LeaseID) ([]renter.Receipt, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.receipts[id]), nil
+}
+
+func (s *memStore) Rejects(_ context.Context, id market.LeaseID) ([][]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.rejects[id]), nil
+}
+
+func sameBody(a, b []byte) bool {
+	x, errX := market.DecodeSealed(a)
+	y, errY := market.DecodeSealed(b)
+	return errX == nil && errY == nil && x.Hash() == y.Hash()
+}

@@ -1,0 +1,259 @@
+package renter
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"haggle/internal/view"
+	"haggle/market"
+)
+
+// What a bid asks for where its maker says nothing.
+const (
+	defaultDuration     = time.Hour
+	defaultCurrency     = "USD"
+	defaultUnattendedMs = int64(10 * 60 * 1000)
+	defaultDiskMB       = int64(10_000) // of a disk that costs money; one that is free comes whole
+	goodTill            = 30 * time.Second
+)
+
+// order is a checked request.
+type order struct {
+	query      market.Query
+	offer      string // names one offer; the query is empty then
+	image      string
+	args       []string
+	env        market.Env
+	count      int
+	durationMs int64
+	budget     market.Micro // 0 is what the whole duration costs
+	currency   string
+	unattended int64 // 0 is the default
+}
+
+func newOrder(r view.BidRequest) (order, error) {
+	bad := func(why string) (order, error) { return order{}, market.NewError(market.CodeBadRequest, "why", why) }
+	q, err := market.ParseQuery(r.Query)
+	if err != nil {
+		return order{}, err
+	}
+	o := order{
+		query: q, offer: r.Offer, image: r.Image, args: r.Args, env: r.Env, count: r.GPUs, durationMs: r.DurationMs,
+		budget: market.Micro(r.BudgetMicro), currency: r.Currency, unattended: r.UnattendedMs,
+	}
+	switch {
+	case r.Offer != "" && strings.TrimSpace(r.Query) != "":
+		return bad("give a query or one offer, not both")
+	case r.Image == "":
+		return bad("no image is named: --image takes a name that the rig lists")
+	case r.GPUs < 0 || r.GPUs > market.MaxSlots:
+		return bad(fmt.Sprintf("--gpus is 1 to %d", market.MaxSlots))
+	case r.DurationMs < 0 || r.BudgetMicro < 0 || r.UnattendedMs < market.Unlimited:
+		return bad("a time or the budget is negative")
+	}
+	if o.count == 0 {
+		o.count = 1
+	}
+	if o.durationMs == 0 {
+		o.durationMs = defaultDuration.Milliseconds()
+	}
+	if o.currency == "" {
+		o.currency = defaultCurrency
+	}
+	if len(o.env) == 0 {
+		o.env = nil // an empty list would be hashed otherwise, and not survive the way
+	}
+	return o, o.env.Validate()
+}
+
+// candidate is an offer that an order can be placed at, with the slots that fit it.
+type candidate struct {
+	offer *known
+	model string
+	slots []uint8 // these and no others; empty leaves it to the rig
+}
+
+// candidates returns what an order can be placed at, in the order in which it is tried.
+func (o order) candidates(f found) ([]candidate, error) {
+	if o.offer != "" {
+		k, err := f.named(o.offer)
+		if err != nil {
+			return nil, err
+		}
+		if _, has := k.offer.Image(o.image); !has {
+			return nil, imageUnknown(o.image, k)
+		}
+		return []candidate{{offer: k, model: o.model(k.offer)}}, nil
+	}
+	if len(f.offers) == 0 {
+		return nil, market.NewError(market.CodeNoOffers)
+	}
+	rows := f.match(o.query, o.count, time.Duration(o.durationMs)*time.Millisecond)
+	if err := market.SortOffers(rows, ""); err != nil {
+		return nil, err
+	}
+	var list []candidate
+	var without []*known
+	for _, r := range rows {
+		c, enough := o.choose(f.byOffer[r.Offer], r.Match.Slots)
+		_, has := r.Offer.Image(o.image)
+		switch {
+		case !enough:
+		case !has:
+			without = append(without, c.offer)
+		default:
+			list = append(list, c)
+		}
+	}
+	switch {
+	case len(list) > 0:
+		return list, nil
+	case len(without) > 0:
+		return nil, imageUnknown(o.image, without...)
+	}
+	return nil, market.NewError(market.CodeNoMatch, "offers", fmt.Sprint(len(f.offers)))
+}
+
+// choose takes the first model of which enough slots fit. Where not every free slot of the model fits, the bid names those
+// that do.
+func (o order) choose(k *known, fit []uint8) (candidate, bool) {
+	for _, first := range k.offer.Slots {
+		var free, fits []uint8
+		for _, s := range k.offer.Slots {
+			if s.Model != first.Model || s.LeasedUntil != 0 {
+				continue
+			}
+			free = append(free, s.Index)
+			if slices.Contains(fit, s.Index) {
+				fits = append(fits, s.Index)
+			}
+		}
+		if len(fits) < o.count {
+			continue
+		}
+		c := candidate{offer: k, model: first.Model}
+		if len(fits) < len(free) {
+			c.slots = fits[:o.count]
+		}
+		return c, true
+	}
+	return candidate{}, false
+}
+
+// model chooses the model for an order of one named offer: the first of which enough slots are free, or exist at all.
+func (o order) model(offer market.Offer) string {
+	have, free := map[string]int{}, map[string]int{}
+	for _, s := range offer.Slots {
+		have[s.Model]++
+		if s.LeasedUntil == 0 {
+			free[s.Model]++
+		}
+	}
+	for _, count := range []map[string]int{free, have} {
+		for _, s := range offer.Slots {
+			if count[s.Model] >= o.count {
+				return s.Model
+			}
+		}
+	}
+	return offer.Slots[0].Model
+}
+
+func imageUnknown(image string, rigs ...*known) error {
+	var names []string
+	for _, k := range rigs {
+		for _, i := range k.offer.Host.Images {
+			names = append(names, i.Name)
+		}
+	}
+	slices.Sort(names)
+	list := strings.Join(slices.Compact(names), ", ")
+	if list == "" {
+		list = "none"
+	}
+	return market.NewError(market.CodeImageUnknown, "image", clip(image), "images", list)
+}
+
+// draft makes the record of a bid, and refuses one that the rig would refuse.
+func (o order) draft(cfg Config, c candidate) (Record, error) {
+	offer, now := c.offer.offer, cfg.Clock()
+	image, has := offer.Image(o.image)
+	if !has {
+		return Record{}, imageUnknown(o.image, c.offer)
+	}
+	job := market.Job{Image: image.Digest, Args: o.args}
+	b := market.Bid{
+		Offer: c.offer.hash, Rig: offer.Rig, Renter: market.KeyOf(cfg.Key), Owner: market.KeyOf(cfg.Key),
+		Count: uint8(o.count), Slots: c.slots, Model: c.model, Mode: market.ModeFirm, Prices: offer.Prices,
+		GoodTill: now.Add(goodTill).UnixMilli(), DurationMs: o.durationMs, Budget: o.budget,
+		Limits: o.limits(offer.Rules), IntervalMs: offer.Rules.IntervalMs,
+	}
+	b.Prices.Currency = o.currency // an offer in another currency does not fit, whatever its price
+	if disk := grantedDisk(offer, o.count); offer.Prices.Disk > 0 && disk > 0 {
+		b.Resources.DiskMB = disk
+	}
+	for _, nonce := range []*market.Nonce{&job.Salt, &b.Nonce} {
+		if _, err := io.ReadFull(cfg.Random, nonce[:]); err != nil {
+			return Record{}, fmt.Errorf("read random bytes: %w", err)
+		}
+	}
+	job.EnvHash = o.env.Hash(job.Salt)
+	b.Job = job.Hash()
+	if b.Budget == 0 {
+		cost, err := wholeCost(offer, o.count, o.durationMs)
+		if err != nil {
+			return Record{}, err
+		}
+		b.Budget = max(1, cost) // a lease always has a budget, even where everything is free
+	}
+	if err := o.check(c.offer, b, job, now); err != nil {
+		return Record{}, err
+	}
+	sealed := market.SealBid(cfg.Network, cfg.Key, b)
+	return Record{
+		Bid: sealed.Hash(), Offer: c.offer.raw, SealedBid: sealed.Encode(), Job: job, Env: o.env,
+		RigName: offer.Name, Model: c.model, Image: o.image,
+		State: State{Created: now.UnixMilli(), Since: now.UnixMilli()},
+	}, nil
+}
+
+// check asks what the rig will ask. Whether slots are free is left to the rig: one may have become free.
+func (o order) check(k *known, b market.Bid, job market.Job, now time.Time) error {
+	if err := job.Validate(); err != nil {
+		return err
+	}
+	if err := b.Validate(); err != nil {
+		return err
+	}
+	if err := market.Admit(k.offer, k.hash, b, now.UnixMilli()); err != nil {
+		return err
+	}
+	if _, err := market.Pick(k.offer, b); err != nil && market.CodeOf(err) != market.CodeSlotTaken {
+		return err
+	}
+	return nil
+}
+
+// limits asks for what the rig allows, and for an unattended time as ordered.
+func (o order) limits(r market.Rules) market.Limits {
+	away := o.unattended
+	if away == 0 {
+		away = defaultUnattendedMs
+		if r.MaxUnattended != market.Unlimited {
+			away = min(away, r.MaxUnattended)
+		}
+	}
+	return market.Limits{UnsignedMs: r.IntervalMs + r.GraceMs, UnattendedMs: away, Credit: r.Credit}
+}
+
+// grantedDisk is the disk that a job of so many slots gets: its share where disk is free, a fixed part where it costs.
+func grantedDisk(o market.Offer, slots int) int64 {
+	share := o.Share(slots).DiskMB
+	if o.Prices.Disk > 0 {
+		return min(share, defaultDiskMB)
+	}
+	return share
+}

@@ -1,0 +1,66 @@
+package renter
+
+import (
+	"haggle/internal/view"
+	"haggle/market"
+)
+
+// States that a lease has for people beside those of its job.
+const (
+	stateBidding = "bidding"
+	stateRefused = "refused"
+)
+
+// leaseView shows a record. What the rig says and what both signed stay apart in it.
+func (a *Agent) leaseView(r Record, connected bool) view.Lease {
+	v := view.Lease{
+		Bid: r.Bid.String(), Rig: market.Printable(r.RigName), Renter: a.self.String(), Model: market.Printable(r.Model),
+		Image: market.Printable(r.Image), Args: []string{}, State: string(r.State.Job), Reason: market.Printable(string(r.State.Reason)),
+		Debt: string(r.debt()), BilledMs: max(r.State.BilledMs, r.Head.BilledMs), Receipts: r.Head.Seq,
+		Created: r.State.Created, Since: r.State.Since, Connected: connected,
+	}
+	for _, arg := range r.Job.Args {
+		v.Args = append(v.Args, market.Printable(arg))
+	}
+	if r.State.Exit != nil {
+		code := r.State.Exit.Code
+		v.Exit = &code
+	}
+	if r.State.Refused != nil {
+		p := view.ProblemOf(r.State.Refused)
+		v.Error = &p
+	}
+	prices := a.agreed(r, &v)
+	v.Price = view.MoneyOf(market.Micro(prices.Slot), prices.Currency)
+	v.Spent = view.MoneyOf(max(r.State.Total, r.Head.Total), prices.Currency)
+	v.Signed = view.MoneyOf(r.Head.Total, prices.Currency)
+	switch {
+	case r.Lease.IsZero() && r.State.Refused != nil:
+		v.State = stateRefused
+	case r.Lease.IsZero():
+		v.State = stateBidding
+	case r.vanished(a.cfg.Clock().UnixMilli()) && r.State.Job != market.JobEnded:
+		v.State, v.Reason = string(market.JobEnded), string(market.ReasonLost)
+	}
+	return v
+}
+
+// agreed fills in what the terms say, or the bid where there are none yet, and returns the prices.
+func (a *Agent) agreed(r Record, v *view.Lease) market.Prices {
+	if !r.Lease.IsZero() {
+		t := r.Terms
+		v.ID, v.RigKey, v.Slots, v.Duration, v.Simulated = r.Lease.String(), t.Rig.String(), len(t.Slots), t.DurationMs, t.Simulated
+		v.Budget = view.MoneyOf(t.Budget, t.Prices.Currency)
+		return t.Prices
+	}
+	b, _, err := market.OpenBid(a.cfg.Network, r.SealedBid)
+	if err != nil {
+		return market.Prices{} // our own bytes: the disk is damaged, and the list must still be shown
+	}
+	v.RigKey, v.Slots, v.Duration = b.Rig.String(), int(b.Count), b.DurationMs
+	v.Budget = view.MoneyOf(b.Budget, b.Prices.Currency)
+	if o, _, err := market.OpenOffer(a.cfg.Network, r.Offer); err == nil {
+		v.Simulated = o.Simulated
+	}
+	return b.Prices
+}

@@ -1,0 +1,213 @@
+package renter_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"sync"
+
+	"haggle/internal/renter"
+	"haggle/market"
+)
+
+var errCut = errors.New("connection reset")
+
+// pipe is one direction of a stream. Messages pass as bytes, as on a network.
+type pipe struct {
+	data chan []byte
+	mu   sync.Mutex
+	why  error         // why it ended
+	lost bool          // what is on the way is lost
+	end  chan struct{} // closed then
+}
+
+func newPipe() *pipe { return &pipe{data: make(chan []byte, 4096), end: make(chan struct{})} }
+
+func (p *pipe) stop(why error, lost bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.why == nil {
+		p.why, p.lost = why, lost
+		close(p.end)
+	}
+}
+
+func (p *pipe) reason() (error, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.why, p.lost
+}
+
+// wire is one end of a stream in memory.
+type wire struct {
+	peer    market.Key
+	in, out *pipe
+}
+
+// newWire makes both ends of a stream: the renter's and the rig's.
+func newWire(rig, agent market.Key) (*wire, *wire) {
+	up, down := newPipe(), newPipe()
+	return &wire{rig, down, up}, &wire{agent, up, down}
+}
+
+func (w *wire) Peer() market.Key { return w.peer }
+
+func (w *wire) Send(ctx context.Context, m market.Message) error {
+	data, err := market.EncodeMessage(m)
+	if err != nil {
+		return err
+	}
+	if why, _ := w.out.reason(); why != nil {
+		return errCut
+	}
+	select {
+	case w.out.data <- data:
+		return nil
+	case <-w.out.end:
+		return errCut
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (w *wire) Receive(ctx context.Context) (market.Message, error) {
+	if why, lost := w.in.reason(); lost {
+		return nil, why
+	}
+	select {
+	case data := <-w.in.data:
+		return decode(data)
+	default:
+	}
+	select {
+	case data := <-w.in.data:
+		return decode(data)
+	case <-w.in.end:
+		select {
+		case data := <-w.in.data:
+			return decode(data)
+		default:
+			why, _ := w.in.reason()
+			return nil, why
+		}
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func decode(data []byte) (market.Message, error) {
+	m, err := market.DecodeMessage(data)
+	if refuse, ok := m.(market.Refuse); ok {
+		return nil, &refuse.Err
+	}
+	return m, err
+}
+
+func (w *wire) Close() error {
+	w.out.stop(io.EOF, false)
+	w.in.stop(io.EOF, false)
+	return nil
+}
+
+// cut breaks the stream and loses what is on the way; snap only breaks it.
+func (w *wire) cut() {
+	w.out.stop(errCut, true)
+	w.in.stop(errCut, true)
+}
+
+func (w *wire) snap() {
+	w.out.stop(errCut, false)
+	w.in.stop(errCut, false)
+}
+
+// testNet is the network of one test, with every rig a call away.
+type testNet struct {
+	agent market.Key
+
+	mu      sync.Mutex
+	rigs    map[market.Key]*testRig
+	order   []market.Key
+	unready error
+	found   []market.Key // keys that Find yields beside the rigs
+	fetch   func(market.Key) ([][]byte, error)
+	fetches map[market.Key]int
+	finds   map[string]int
+}
+
+func newTestNet(agent market.Key, rigs ...*testRig) *testNet {
+	n := &testNet{agent: agent, rigs: map[market.Key]*testRig{}, fetches: map[market.Key]int{}, finds: map[string]int{}}
+	for _, r := range rigs {
+		n.rigs[r.self] = r
+		n.order = append(n.order, r.self)
+	}
+	return n
+}
+
+// set changes the network under its lock.
+func (n *testNet) set(change func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	change()
+}
+
+func (n *testNet) Ready(ctx context.Context) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.unready
+}
+
+func (n *testNet) Find(ctx context.Context, bucket string) iter.Seq[market.Key] {
+	n.mu.Lock()
+	n.finds[bucket]++
+	keys := append(append([]market.Key{}, n.order...), n.found...)
+	n.mu.Unlock()
+	return func(yield func(market.Key) bool) {
+		for _, k := range keys {
+			if ctx.Err() != nil || !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+func (n *testNet) FetchOffers(ctx context.Context, key market.Key) ([][]byte, error) {
+	n.mu.Lock()
+	n.fetches[key]++
+	fetch := n.fetch
+	n.mu.Unlock()
+	if fetch != nil {
+		return fetch(key)
+	}
+	r, err := n.reach(key)
+	if err != nil {
+		return nil, err
+	}
+	return r.current(), nil
+}
+
+func (n *testNet) OpenLease(_ context.Context, key market.Key) (renter.Stream, error) {
+	r, err := n.reach(key)
+	if err != nil {
+		return nil, err
+	}
+	return r.connect(n.agent, r.serveLease), nil
+}
+
+func (n *testNet) OpenTunnel(_ context.Context, key market.Key) (renter.Stream, error) {
+	r, err := n.reach(key)
+	if err != nil {
+		return nil, err
+	}
+	return r.connect(n.agent, r.serveLog), nil
+}
+
+func (n *testNet) reach(key market.Key) (*testRig, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	r := n.rigs[key]
+	if r == nil || r.isDown() {
+		return nil, market.NewError(market.CodeUnreachable, "peer", key.String())
+	}
+	return r, nil
+}
