@@ -81,6 +81,9 @@ func (p Paths) agent(run string) Paths {
 	return p
 }
 
+// LabHome returns the folder of this user's lab where none is named: `lab` in the state folder.
+func LabHome() string { return filepath.Join(xdg.StateHome, "haggle", "lab") }
+
 // RigPaths returns the places of `haggled`: all below home, or the system's if home is "".
 func RigPaths(home string) (Paths, error) {
 	if home == "" {

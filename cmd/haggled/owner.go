@@ -1,0 +1,206 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"haggle/internal/cli"
+	"haggle/internal/config"
+	"haggle/internal/view"
+	"haggle/market"
+)
+
+func (p *program) statusCommand() *cobra.Command {
+	var asJSON bool
+	c := p.action(&cobra.Command{
+		Use: "status", Short: "How the rig is: network, engine, cards, leases", Example: "  haggled status\n  haggled status --json",
+	}, func(ctx context.Context, _ []string) error {
+		daemon, err := p.daemon()
+		if err != nil {
+			return err
+		}
+		s, err := daemon.Status(ctx)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return p.JSON(s)
+		}
+		return p.showStatus(s)
+	})
+	c.Flags().BoolVar(&asJSON, "json", false, "print for programs")
+	return c
+}
+
+func (p *program) showStatus(s view.RigStatus) error {
+	network := fmt.Sprintf("%s, %d peers", s.Network.Name, s.Network.Peers)
+	if !s.Network.Ready {
+		network += ", not joined: " + s.Network.Reason
+	}
+	takes := "takes leases"
+	switch {
+	case s.Draining:
+		takes = "draining: no new leases, ends with the last one"
+	case s.Paused:
+		takes = "paused: no new leases"
+	}
+	if err := p.Facts(
+		"rig", s.Name+", "+takes, "key", s.Network.Key, "network", network, "engine", s.Engine,
+		"slots", fmt.Sprintf("%d, %d free", s.Cards, s.Free),
+		"price", market.Micro(s.Prices.Slot).String()+" "+s.Prices.Currency+" per slot-hour",
+		"up", config.FormatDuration(time.Duration(s.Uptime)*time.Second)+", version "+s.Version+", process "+strconv.Itoa(s.PID),
+	); err != nil || len(s.Leases) == 0 {
+		return err
+	}
+	p.Show("")
+	rows := make([][]string, 0, len(s.Leases))
+	for _, l := range s.Leases {
+		model := l.Model
+		if l.Simulated {
+			model += " " + cli.Badge
+		}
+		rows = append(rows, []string{l.ID[:min(8, len(l.ID))], l.State, strconv.Itoa(l.Slots) + " × " + model, l.Spent.Text + " " + l.Spent.Currency, l.Renter})
+	}
+	return p.Table("LEASE STATE CARDS SPENT RENTER", rows)
+}
+
+func (p *program) cardsCommand() *cobra.Command {
+	var asJSON bool
+	c := p.action(&cobra.Command{
+		Use: "cards", Short: "The cards of this rig and what they do now", Example: "  haggled cards\n  haggled cards --json",
+	}, func(ctx context.Context, _ []string) error {
+		daemon, err := p.daemon()
+		if err != nil {
+			return err
+		}
+		list, err := daemon.Cards(ctx)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return p.JSON(list)
+		}
+		rows := make([][]string, 0, len(list))
+		for _, c := range list {
+			model := c.Model
+			if c.Simulated {
+				model += " " + cli.Badge
+			}
+			rows = append(rows, []string{
+				strconv.Itoa(c.Slot), model, strconv.FormatInt(c.MemoryGiB, 10) + " GiB", c.Health, c.Lease[:min(8, len(c.Lease))],
+				known(c.UtilPercent, "%"), known(c.MemUsedMiB, " MiB"), known(c.PowerW, " W"), known(c.TempC, " °C"), c.UUID,
+			})
+		}
+		return p.Table("SLOT CARD MEMORY HEALTH LEASE USE USED POWER TEMP UUID", rows)
+	})
+	c.Flags().BoolVar(&asJSON, "json", false, "print for programs")
+	return c
+}
+
+// known writes a number that may be unknown.
+func known(n *int64, unit string) string {
+	if n == nil {
+		return "unknown"
+	}
+	return strconv.FormatInt(*n, 10) + unit
+}
+
+func (p *program) priceCommand() *cobra.Command {
+	var disk, in, out, currency string
+	c := p.action(&cobra.Command{
+		Use: "price [SLOT-HOUR]", Short: "Show the prices, or set what the next leases cost",
+		Long: "Show the prices, or set what the next leases cost. Leases that are signed keep theirs. The price outlives a restart;\n" +
+			"the configuration file's holds for a rig that nobody set a price for.",
+		Example: "  haggled price\n  haggled price 0.25\n  haggled price 0.25 --disk 0.0001 --traffic-out 0.01",
+		Args:    cli.Words(0, 1, "the price per slot-hour"),
+	}, func(ctx context.Context, args []string) error {
+		return p.price(ctx, args, map[string]string{"disk": disk, "in": in, "out": out, "currency": currency})
+	})
+	c.Flags().StringVar(&disk, "disk", "", "per GB-hour of disk")
+	c.Flags().StringVar(&in, "traffic-in", "", "per GB into a job")
+	c.Flags().StringVar(&out, "traffic-out", "", "per GB out of a job")
+	c.Flags().StringVar(&currency, "currency", "", "such as USD")
+	return c
+}
+
+func (p *program) price(ctx context.Context, args []string, set map[string]string) error {
+	daemon, err := p.daemon()
+	if err != nil {
+		return err
+	}
+	s, err := daemon.Status(ctx)
+	if err != nil {
+		return err
+	}
+	prices, changed := s.Prices, false
+	if len(args) > 0 {
+		set["slot"] = args[0]
+	}
+	for name, rate := range map[string]*market.Rate{"slot": &prices.Slot, "disk": &prices.Disk, "in": &prices.In, "out": &prices.Out} {
+		if set[name] == "" {
+			continue
+		}
+		m, err := market.ParseMicro(set[name])
+		if err != nil {
+			return err
+		}
+		*rate, changed = market.Rate(m), true
+	}
+	if set["currency"] != "" {
+		prices.Currency, changed = set["currency"], true
+	}
+	if changed {
+		if err := daemon.SetPrices(ctx, prices); err != nil {
+			return err
+		}
+	}
+	return p.Facts("per slot-hour", prices.Slot.String()+" "+prices.Currency, "per GB-hour of disk", prices.Disk.String(),
+		"per GB in", prices.In.String(), "per GB out", prices.Out.String())
+}
+
+func (p *program) pauseCommand() *cobra.Command {
+	return p.order("pause", "Take no new leases until resume; running ones go on", "the rig takes no new leases; `haggled resume` changes that",
+		func(ctx context.Context, d ownerOrders) error { return d.Pause(ctx) })
+}
+
+func (p *program) resumeCommand() *cobra.Command {
+	return p.order("resume", "Take new leases again, after pause or drain", "the rig takes leases",
+		func(ctx context.Context, d ownerOrders) error { return d.Resume(ctx) })
+}
+
+func (p *program) drainCommand() *cobra.Command {
+	var now bool
+	c := p.order("drain", "Take no new leases and end with the last one; --now ends running ones after their notice", "the rig is draining; `haggled status` shows what still runs",
+		func(ctx context.Context, d ownerOrders) error { return d.Drain(ctx, now) })
+	c.Example = "  haggled drain\n  haggled drain --now"
+	c.Flags().BoolVar(&now, "now", false, "end running leases too, after their notice")
+	return c
+}
+
+// ownerOrders is what the short commands ask of the daemon.
+type ownerOrders interface {
+	Pause(ctx context.Context) error
+	Resume(ctx context.Context) error
+	Drain(ctx context.Context, now bool) error
+}
+
+// order makes a command that gives the daemon one order.
+func (p *program) order(name, short, done string, do func(context.Context, ownerOrders) error) *cobra.Command {
+	return p.action(&cobra.Command{Use: name, Short: short, Example: "  haggled " + name}, func(ctx context.Context, _ []string) error {
+		daemon, err := p.daemon()
+		if err != nil {
+			return err
+		}
+		if err := do(ctx, daemon); err != nil {
+			return err
+		}
+		p.Say("%s", done)
+		return nil
+	})
+}

@@ -1,0 +1,190 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"haggle/internal/api"
+	"haggle/internal/view"
+	"haggle/market"
+)
+
+// fakeAgent answers with what it was given and notes every call.
+type fakeAgent struct {
+	mu      sync.Mutex
+	calls   []string
+	err     error
+	log     func(ctx context.Context) io.ReadCloser
+	changes chan view.Lease
+	left    chan struct{} // closed when a Watch's context ended
+}
+
+func (f *fakeAgent) note(format string, args ...any) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = append(f.calls, fmt.Sprintf(format, args...))
+	return f.err
+}
+
+// seen returns the calls since the last time it was asked.
+func (f *fakeAgent) seen() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	calls := f.calls
+	f.calls = nil
+	return calls
+}
+
+func lease(id, state string) view.Lease {
+	exit := int64(7)
+	return view.Lease{
+		ID: id, State: state, Rig: "rig-1", Model: "RTX_4090", Slots: 1, Args: []string{"train"}, Exit: &exit, Simulated: true,
+		Price: view.MoneyOf(360_000, "USD"), Spent: view.MoneyOf(4100, "USD"),
+	}
+}
+
+func offer(id string) view.Offer {
+	return view.Offer{ID: id, Rig: "rig-1", Images: []string{"lab"}, Price: view.MoneyOf(360_000, "USD"), Simulated: true}
+}
+
+func (f *fakeAgent) Status(context.Context) (view.AgentStatus, error) {
+	return view.AgentStatus{Version: "1.2.3", PID: 4, Network: view.Network{Name: "lab-x", Addrs: []string{"/ip4/127.0.0.1"}}}, f.note("status")
+}
+
+func (f *fakeAgent) Offers(_ context.Context, q view.OfferQuery) (view.OfferList, error) {
+	return view.OfferList{Offers: []view.Offer{offer("aa"), offer("bb")}, Known: 2, Funnel: &view.Funnel{Known: 2, Steps: []view.FunnelStep{{Clause: "dph<1", Left: 2}}}}, f.note("offers %+v", q)
+}
+
+func (f *fakeAgent) Offer(_ context.Context, id string) (view.Offer, error) {
+	return offer(id), f.note("offer %s", id)
+}
+
+func (f *fakeAgent) Bid(ctx context.Context, b view.BidRequest) (view.Lease, error) {
+	if b.Image == "slow" {
+		<-ctx.Done()
+		close(f.left)
+		return view.Lease{}, ctx.Err()
+	}
+	return lease("cafe", "granted"), f.note("bid %+v", b)
+}
+
+func (f *fakeAgent) Leases(_ context.Context, all bool) ([]view.Lease, error) {
+	return []view.Lease{lease("cafe", "running")}, f.note("leases %t", all)
+}
+
+func (f *fakeAgent) Lease(_ context.Context, id string) (view.Lease, error) {
+	return lease(id, "running"), f.note("lease %s", id)
+}
+
+func (f *fakeAgent) Stop(_ context.Context, id string, kill bool) (view.Lease, error) {
+	return lease(id, "stopping"), f.note("stop %s %t", id, kill)
+}
+
+func (f *fakeAgent) Log(ctx context.Context, id string, offset int64, follow bool) (io.ReadCloser, error) {
+	if err := f.note("log %s %d %t", id, offset, follow); err != nil {
+		return nil, err
+	}
+	if f.log != nil {
+		return f.log(ctx), nil
+	}
+	return io.NopCloser(strings.NewReader("bytes")), nil
+}
+
+func (f *fakeAgent) Receipts(_ context.Context, id string) ([]view.Receipt, error) {
+	return nil, f.note("receipts %s", id)
+}
+
+func (f *fakeAgent) Evidence(_ context.Context, id string) ([]byte, error) {
+	return []byte{0, 1, 0xff}, f.note("evidence %s", id)
+}
+
+func (f *fakeAgent) Peers(context.Context) ([]view.Peer, error) {
+	return []view.Peer{{Key: "12D3", Agent: "haggled/1", Addrs: []string{}, LatencyMs: 0.5, Direction: "out"}}, f.note("peers")
+}
+
+func (f *fakeAgent) Watch(ctx context.Context) <-chan view.Lease {
+	context.AfterFunc(ctx, func() { close(f.left) })
+	return f.changes
+}
+
+func (f *fakeAgent) Shutdown(_ context.Context, force bool) error {
+	return f.note("shutdown %t", force)
+}
+
+// fakeRig is fakeAgent's counterpart.
+type fakeRig struct{ fakeAgent }
+
+func (f *fakeRig) Status(context.Context) (view.RigStatus, error) {
+	return view.RigStatus{Name: "rig-1", Network: view.Network{Addrs: []string{}}, Prices: market.Prices{Currency: "USD", Slot: 5}}, f.note("status")
+}
+
+func (f *fakeRig) Cards(context.Context) ([]view.Card, error) {
+	util := int64(97)
+	return []view.Card{{Slot: 1, UUID: "SIM-1", UtilPercent: &util, Simulated: true}}, f.note("cards")
+}
+
+func (f *fakeRig) SetPrices(_ context.Context, p market.Prices) error { return f.note("prices %+v", p) }
+func (f *fakeRig) Pause(context.Context) error                        { return f.note("pause") }
+func (f *fakeRig) Resume(context.Context) error                       { return f.note("resume") }
+func (f *fakeRig) Drain(_ context.Context, now bool) error            { return f.note("drain %t", now) }
+func (f *fakeRig) Shutdown(context.Context) error                     { return f.note("shutdown") }
+
+// newConfig returns a socket in a fresh, short folder.
+func newConfig(t *testing.T) api.Config {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "hg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return api.Config{Socket: filepath.Join(dir, "run", "s"), Version: "1.2.3", Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+}
+
+// serve runs a server until the test ends and wants it to end well. stop ends it before.
+func serve(t *testing.T, s *api.Server) (stop context.CancelFunc) {
+	t.Helper()
+	if err := s.Listen(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("the server ended with %v", err)
+		}
+	})
+	return cancel
+}
+
+func serveAgent(t *testing.T, f *fakeAgent) (*api.AgentClient, api.Config) {
+	t.Helper()
+	if f.left == nil {
+		f.left = make(chan struct{})
+	}
+	c := newConfig(t)
+	serve(t, api.NewAgentServer(c, f))
+	client := api.DialAgent(c.Socket)
+	t.Cleanup(client.Close)
+	return client, c
+}
+
+// plain returns an HTTP client for the socket, for requests that our own client would not send.
+func plain(t *testing.T, socket string) *http.Client {
+	t.Helper()
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}

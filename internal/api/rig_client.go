@@ -1,0 +1,58 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"haggle/internal/view"
+	"haggle/market"
+)
+
+// RigClient is a Rig over its socket. Errors are market errors, ErrNotRunning, ErrLost or the context's.
+type RigClient struct{ *client }
+
+// DialRig makes a client. Nothing is dialed before the first request, so it cannot fail.
+func DialRig(socket string) *RigClient { return &RigClient{dial(socket)} }
+
+// Status implements Rig.
+func (c *RigClient) Status(ctx context.Context) (view.RigStatus, error) {
+	return get[view.RigStatus](ctx, c.client, "/v1/status", nil)
+}
+
+// Cards implements Rig.
+func (c *RigClient) Cards(ctx context.Context) ([]view.Card, error) {
+	return get[[]view.Card](ctx, c.client, "/v1/cards", nil)
+}
+
+// Peers implements Rig.
+func (c *RigClient) Peers(ctx context.Context) ([]view.Peer, error) {
+	return get[[]view.Peer](ctx, c.client, "/v1/peers", nil)
+}
+
+// Leases implements Rig.
+func (c *RigClient) Leases(ctx context.Context, all bool) ([]view.Lease, error) {
+	return get[[]view.Lease](ctx, c.client, "/v1/leases", values("all", flag(all)))
+}
+
+// SetPrices implements Rig.
+func (c *RigClient) SetPrices(ctx context.Context, p market.Prices) error {
+	return c.do(ctx, http.MethodPut, "/v1/prices", p)
+}
+
+// Pause implements Rig.
+func (c *RigClient) Pause(ctx context.Context) error { return c.post(ctx, "/v1/pause", nil) }
+
+// Resume implements Rig.
+func (c *RigClient) Resume(ctx context.Context) error { return c.post(ctx, "/v1/resume", nil) }
+
+// Drain implements Rig.
+func (c *RigClient) Drain(ctx context.Context, now bool) error {
+	return c.post(ctx, "/v1/drain", DrainRequest{Now: now})
+}
+
+// Shutdown implements Rig.
+func (c *RigClient) Shutdown(ctx context.Context) error { return c.post(ctx, "/v1/shutdown", nil) }
+
+func (c *RigClient) post(ctx context.Context, path string, body any) error {
+	return c.do(ctx, http.MethodPost, path, body)
+}
