@@ -65,10 +65,21 @@ func FuzzBodies(f *testing.F) {
 // FuzzMessage decodes hostile frames.
 func FuzzMessage(f *testing.F) {
 	messages := []market.Message{
-		market.Refuse{Err: *market.Public(market.NewError(market.CodeSlotTaken, "free", "0"))}, market.Hello{Seq: 3},
-		market.BidMessage{Bid: []byte{1}, Offer: []byte{2}, Job: markettest.Job()}, market.GrantMessage{}, market.AcceptMessage{Env: market.Env{"A=b"}},
-		market.StatusMessage{State: market.JobRunning}, market.ReceiptMessage{}, market.RejectMessage{}, market.AckMessage{Seq: 1}, market.StopMessage{Kill: true},
-		market.OffersRequest{}, market.OfferMessage{}, market.EndMessage{}, market.TunnelRequest{Kind: "log"}, market.ChunkMessage{Data: []byte("x")},
+		market.Refuse{Err: *market.Public(market.NewError(market.CodeSlotTaken, "free", "0"))},
+		market.Hello{Seq: 3},
+		market.BidMessage{Bid: []byte{1}, Offer: []byte{2}, Job: markettest.Job()},
+		market.GrantMessage{},
+		market.AcceptMessage{Env: market.Env{"A=b"}},
+		market.StatusMessage{State: market.JobRunning},
+		market.ReceiptMessage{},
+		market.RejectMessage{},
+		market.AckMessage{Seq: 1},
+		market.StopMessage{Kill: true},
+		market.OffersRequest{},
+		market.OfferMessage{},
+		market.EndMessage{},
+		market.TunnelRequest{Kind: "log"},
+		market.ChunkMessage{Data: []byte("x")},
 	}
 	for _, m := range messages {
 		data, err := market.EncodeMessage(m)

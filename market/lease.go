@@ -88,8 +88,10 @@ const MaxTickMs = int64(2000)
 
 // NewLease returns the state of a lease that the rig has just granted.
 func NewLease(id LeaseID, t Terms, now Instant) Lease {
-	return Lease{ID: id, Terms: t, Job: JobGranted, Debt: DebtOpen, Since: now.Wall,
-		Meter: Meter{LastMono: now.Mono, LastWall: now.Wall}}
+	return Lease{
+		ID: id, Terms: t, Job: JobGranted, Debt: DebtOpen, Since: now.Wall,
+		Meter: Meter{LastMono: now.Mono, LastWall: now.Wall},
+	}
 }
 
 // Total returns what the lease costs so far, countersigned or not.

@@ -113,8 +113,14 @@ func TestCardsAreCountedAsTheyAreSold(t *testing.T) {
 		mib   int64
 		query string
 	}{
-		{24564, "gpu_ram=24"}, {12288, "gpu_ram=12"}, {11264, "gpu_ram=11"}, {16376, "gpu_ram=16"}, {81559, "gpu_ram=80"},
-		{46068, "gpu_ram=45"}, {4864, "gpu_ram=5"}, {512, "gpu_ram=512MB"},
+		{24564, "gpu_ram=24"},
+		{12288, "gpu_ram=12"},
+		{11264, "gpu_ram=11"},
+		{16376, "gpu_ram=16"},
+		{81559, "gpu_ram=80"},
+		{46068, "gpu_ram=45"},
+		{4864, "gpu_ram=5"},
+		{512, "gpu_ram=512MB"},
 	} {
 		if _, ok := mustParse(t, c.query).Match(marketOffer("attic", marketSlot(0, "X", c.mib))); !ok {
 			t.Errorf("a card of %d MiB does not match %s", c.mib, c.query)

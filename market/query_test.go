@@ -15,8 +15,10 @@ func TestWritesAQueryInCanonicalForm(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", ""},
 		{" \t\n ", ""},
-		{"gpu_name=RTX_4090 num_gpus>=2 gpu_ram>=24 dph<0.6 geolocation in [DE,NL]",
-			"gpu_name=RTX_4090 num_gpus>=2 gpu_ram>=24GB dph<0.60 geolocation in [DE,NL]"},
+		{
+			"gpu_name=RTX_4090 num_gpus>=2 gpu_ram>=24 dph<0.6 geolocation in [DE,NL]",
+			"gpu_name=RTX_4090 num_gpus>=2 gpu_ram>=24GB dph<0.60 geolocation in [DE,NL]",
+		},
 		{`gpu_name="RTX 4090"`, "gpu_name=RTX_4090"},
 		{`gpu_name='RTX 40*'`, "gpu_name=RTX_40*"},
 		{`rig="a(b" image='say "x"'`, `rig="a(b" image='say_"x"'`},
@@ -61,7 +63,7 @@ func TestRefusesAQueryThatIsWrong(t *testing.T) {
 		code market.Code
 		args string // name=value; of all that matter
 	}{
-		{"gpu_nmae=RTX_4090", market.CodeUnknownField, "field=gpu_nmae nearest=gpu_name"},
+		{"gpu_nam=RTX_4090", market.CodeUnknownField, "field=gpu_nam nearest=gpu_name"},
 		{"price<1", market.CodeUnknownField, "field=price nearest=driver"},
 		{"vrma>3", market.CodeUnknownField, "field=vrma nearest=gpu_ram"},
 		{"external=false", market.CodeUnknownField, "field=external"},
@@ -203,11 +205,11 @@ func FuzzParseQuery(f *testing.F) {
 func ExampleParseQuery() {
 	q, err := market.ParseQuery(`gpu="RTX 4090" vram>=24 dph<0.6 geo in [DE,NL]`)
 	fmt.Println(q, err)
-	_, err = market.ParseQuery("gpu_nmae=RTX_4090")
+	_, err = market.ParseQuery("gpu_nam=RTX_4090")
 	fmt.Println(err)
 	fmt.Println(market.Explain(err).Hint)
 	// Output:
 	// gpu_name=RTX_4090 gpu_ram>=24GB dph<0.60 geolocation in [DE,NL] <nil>
-	// there is no field gpu_nmae
+	// there is no field gpu_nam
 	// did you mean gpu_name? `haggle offers --help` lists all fields
 }

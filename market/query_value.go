@@ -49,27 +49,59 @@ func (k kind) form() form {
 	case kindWord:
 		return form{name: "word", expects: "it takes words, with =, !=, in and notin"}
 	case kindCount:
-		return form{name: "number", expects: "it takes a whole number without a unit", ordered: true, exact: true,
-			units: []unit{{"", 1, 1}}}
+		return form{
+			name: "number", expects: "it takes a whole number without a unit", ordered: true, exact: true,
+			units: []unit{{"", 1, 1}},
+		}
 	case kindTenth:
-		return form{name: "number", expects: "it takes a number such as 8.9", ordered: true, exact: true, digits: 1,
-			units: []unit{{"", 10, 1}}}
+		return form{
+			name: "number", expects: "it takes a number such as 8.9", ordered: true, exact: true, digits: 1,
+			units: []unit{{"", 10, 1}},
+		}
 	case kindMemory:
-		return form{name: "memory", bare: "GB", expects: "it takes memory such as 24, 24GB or 512MB", ordered: true, digits: 3, suffix: "GB",
-			units: []unit{{"", 1000, 1}, {"g", 1000, 1}, {"gb", 1000, 1}, {"gib", 1000, 1}, {"m", 1000, 1024}, {"mb", 1000, 1024},
-				{"mib", 1000, 1024}, {"t", 1_024_000, 1}, {"tb", 1_024_000, 1}, {"tib", 1_024_000, 1}}}
+		return form{
+			name: "memory", bare: "GB", expects: "it takes memory such as 24, 24GB or 512MB", ordered: true, digits: 3, suffix: "GB",
+			units: []unit{
+				{"", 1000, 1},
+				{"g", 1000, 1},
+				{"gb", 1000, 1},
+				{"gib", 1000, 1},
+				{"m", 1000, 1024},
+				{"mb", 1000, 1024},
+				{"mib", 1000, 1024},
+				{"t", 1_024_000, 1},
+				{"tb", 1_024_000, 1},
+				{"tib", 1_024_000, 1},
+			},
+		}
 	case kindDisk:
-		return form{name: "disk", bare: "GB", expects: "it takes disk such as 100, 100GB, 93GiB or 1TB", ordered: true, digits: 3, suffix: "GB",
-			units: []unit{{"", 1000, 1}, {"g", 1000, 1}, {"gb", 1000, 1}, {"gib", gib, 1_000_000}, {"m", 1, 1}, {"mb", 1, 1},
-				{"mib", 1 << 20, 1_000_000}, {"t", 1_000_000, 1}, {"tb", 1_000_000, 1}, {"tib", gib << 10, 1_000_000}}}
+		return form{
+			name: "disk", bare: "GB", expects: "it takes disk such as 100, 100GB, 93GiB or 1TB", ordered: true, digits: 3, suffix: "GB",
+			units: []unit{
+				{"", 1000, 1},
+				{"g", 1000, 1},
+				{"gb", 1000, 1},
+				{"gib", gib, 1_000_000},
+				{"m", 1, 1},
+				{"mb", 1, 1},
+				{"mib", 1 << 20, 1_000_000},
+				{"t", 1_000_000, 1},
+				{"tb", 1_000_000, 1},
+				{"tib", gib << 10, 1_000_000},
+			},
+		}
 	case kindPower:
-		return form{name: "power", bare: "W", expects: "it takes power such as 450, 450W or 0.45kW", ordered: true, exact: true, digits: 3, suffix: "W",
-			units: []unit{{"", 1000, 1}, {"w", 1000, 1}, {"kw", 1_000_000, 1}}}
+		return form{
+			name: "power", bare: "W", expects: "it takes power such as 450, 450W or 0.45kW", ordered: true, exact: true, digits: 3, suffix: "W",
+			units: []unit{{"", 1000, 1}, {"w", 1000, 1}, {"kw", 1_000_000, 1}},
+		}
 	case kindMoney:
 		return form{name: "money", bare: "offer's currency", expects: "it takes an amount such as 0.40, at most six digits after the point", ordered: true}
 	case kindTime:
-		return form{name: "time", expects: "it takes a time with its unit, such as 90s, 10m, 2h or 7d", ordered: true, exact: true,
-			units: []unit{{"ms", 1, 1}, {"s", 1000, 1}, {"m", 60_000, 1}, {"h", msPerHour, 1}, {"d", 24 * msPerHour, 1}}}
+		return form{
+			name: "time", expects: "it takes a time with its unit, such as 90s, 10m, 2h or 7d", ordered: true, exact: true,
+			units: []unit{{"ms", 1, 1}, {"s", 1000, 1}, {"m", 60_000, 1}, {"h", msPerHour, 1}, {"d", 24 * msPerHour, 1}},
+		}
 	case kindVersion:
 		return form{name: "version", expects: "it takes a version such as 12.4, at most four numbers", ordered: true}
 	case kindSwitch:

@@ -43,10 +43,11 @@ func (s State) String() string {
 
 // MarshalText writes the state's name; a number that is no state is an error.
 func (s State) MarshalText() ([]byte, error) {
-	if int(s) >= len(stateNames()) {
+	names := stateNames()
+	if int(s) >= len(names) {
 		return nil, fmt.Errorf("unknown state %d", uint8(s))
 	}
-	return []byte(s.String()), nil
+	return []byte(names[s]), nil
 }
 
 // UnmarshalText reads a state's name; any other text is an error.

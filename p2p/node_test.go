@@ -188,7 +188,7 @@ func TestTooManyStreamsOfOnePeerAreRefusedOnTheWire(t *testing.T) {
 // nobody returns an address at which nothing listens.
 func nobody(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ const (
 	logStderr = 2
 )
 
-// ErrBadLog: the bytes are no log.
+// ErrBadLog means that the bytes are no log.
 var ErrBadLog = errors.New("malformed log")
 
 // LogWriter writes a log. Its streams may be used concurrently; each Write becomes whole records, and each record

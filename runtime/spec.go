@@ -104,8 +104,11 @@ func (s Spec) Validate() error {
 		name   string
 		v, min int64
 	}{
-		{"processor limit", s.CPUMillis, 10}, {"memory limit", s.MemoryBytes, minMemoryBytes}, {"process limit", s.Pids, 1},
-		{"size of /dev/shm", s.ShmBytes, 1024}, {"log limit", s.LogLimitBytes, 1024},
+		{"processor limit", s.CPUMillis, 10},
+		{"memory limit", s.MemoryBytes, minMemoryBytes},
+		{"process limit", s.Pids, 1},
+		{"size of /dev/shm", s.ShmBytes, 1024},
+		{"log limit", s.LogLimitBytes, 1024},
 	} {
 		if l.v != 0 && (l.v < l.min || l.v > maxLimit) {
 			return invalid("%s %d is not in %d..%d", l.name, l.v, l.min, int64(maxLimit))

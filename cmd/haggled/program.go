@@ -95,14 +95,10 @@ func explain(err error) (market.Explanation, bool) {
 		return market.Explanation{Message: err.Error(), Hint: knob.Hint, Class: market.ClassUsage}, true
 	case errors.Is(err, api.ErrNotRunning):
 		return market.Explanation{Message: "haggled is not running", Hint: "start it with `haggled serve`", Class: market.ClassUnreachable}, true
-	case errors.Is(err, api.ErrInUse):
-		return market.Explanation{Message: "another haggled runs with these files", Hint: "`haggled status` shows it; give this one another --home", Class: market.ClassFailed}, true
 	case errors.Is(err, rig.ErrNoCards):
 		return market.Explanation{Message: err.Error(), Hint: "`haggle lab up` makes such rigs by itself", Class: market.ClassUsage}, true
-	case rig.IsLocked(err):
-		return market.Explanation{Message: err.Error(), Hint: "`haggled status` shows who it is; give this one another --home", Class: market.ClassFailed}, true
 	}
-	return market.Explanation{}, false
+	return rig.Explain(err)
 }
 
 // config reads the configuration that the flags name.

@@ -127,7 +127,7 @@ func TestErrorsKeepTheirCodeAndHaveAStatusByClass(t *testing.T) {
 			if !errors.Is(err, sent) || market.Public(err).Arg("lease") != "ca\x1bfe" {
 				t.Errorf("came back as %#v", err)
 			}
-			r, err := plain(t, config.Socket).Get("http://x/v1/leases/cafe")
+			r, err := plain(t, config.Socket).Do(request(t.Context(), t, "GET", "/v1/leases/cafe", ""))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -168,7 +168,7 @@ func TestTheListOfOperationsIsTheGoldenOne(t *testing.T) {
 func operations(t *testing.T, server *api.Server, socket string) []string {
 	t.Helper()
 	serve(t, server)
-	r, err := plain(t, socket).Get("http://x/v1/openapi.json")
+	r, err := plain(t, socket).Do(request(t.Context(), t, "GET", "/v1/openapi.json", ""))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,10 +26,10 @@ const (
 	maxEvent   = 1 << 20
 )
 
-// ErrNotRunning: nobody listens on the socket.
+// ErrNotRunning means that nobody listens on the socket.
 var ErrNotRunning = errors.New("the program is not running")
 
-// ErrLost: the program went away before its answer was whole.
+// ErrLost means that the program went away before its answer was whole.
 var ErrLost = errors.New("the program went away in mid-answer")
 
 // client sends requests to one socket. Dialing happens with the first request.

@@ -141,7 +141,7 @@ func (f *fakeRig) Shutdown(context.Context) error                     { return f
 // newConfig returns a socket in a fresh, short folder.
 func newConfig(t *testing.T) api.Config {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "hg")
+	dir, err := os.MkdirTemp("/tmp", "hg") //nolint:usetesting // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func newConfig(t *testing.T) api.Config {
 // serve runs a server until the test ends and wants it to end well. stop ends it before.
 func serve(t *testing.T, s *api.Server) (stop context.CancelFunc) {
 	t.Helper()
-	if err := s.Listen(t.Context()); err != nil {
+	if err := s.Listen(); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

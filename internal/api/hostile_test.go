@@ -19,7 +19,7 @@ import (
 	"haggle/internal/view"
 )
 
-func request(t *testing.T, ctx context.Context, method, path, body string) *http.Request {
+func request(ctx context.Context, t *testing.T, method, path, body string) *http.Request {
 	t.Helper()
 	r, err := http.NewRequestWithContext(ctx, method, "http://x"+path, strings.NewReader(body))
 	if err != nil {
@@ -82,7 +82,7 @@ func TestRefusesMalformedRequestsBeforeTheAgentSeesThem(t *testing.T) {
 		"a path that climbs out": {"GET", "/v1/leases/%2e%2e%2f%2e%2e/etc", "", "", 404, "unexpected_message", "GET"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := request(t, t.Context(), c.method, c.path, c.body)
+			r := request(t.Context(), t, c.method, c.path, c.body)
 			r.Header.Set("Content-Type", c.mime)
 			answer, err := plain(t, config.Socket).Do(r)
 			if err != nil {
@@ -105,7 +105,7 @@ func TestRefusesMalformedRequestsBeforeTheAgentSeesThem(t *testing.T) {
 
 func TestRefusesAHeaderThatIsTooLarge(t *testing.T) {
 	_, config := serveAgent(t, &fakeAgent{})
-	r := request(t, t.Context(), "GET", "/v1/status", "")
+	r := request(t.Context(), t, "GET", "/v1/status", "")
 	r.Header.Set("X", strings.Repeat("x", 64<<10))
 	answer, err := plain(t, config.Socket).Do(r)
 	if err != nil {
@@ -200,7 +200,7 @@ func TestTakesOverADeadSocketAndNotALiveOne(t *testing.T) {
 	if err := os.WriteFile(file.Socket, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := api.NewAgentServer(file, f).Listen(t.Context()); err == nil {
+	if err := api.NewAgentServer(file, f).Listen(); err == nil {
 		t.Error("a file was taken for a socket")
 	}
 	if text, err := os.ReadFile(file.Socket); err != nil || string(text) != "mine" {

@@ -24,8 +24,10 @@ type readLog struct {
 
 func logRoute(api huma.API, c Config, a Agent) {
 	op := operation(http.MethodGet, "read-log", "/v1/leases/{id}/log", "A lease's log as it is written: records of a stream's number, three zero bytes, a length and the output")
-	op.Responses["200"] = &huma.Response{Description: "The log; the trailer " + problemTrailer + " says why it broke off, if it did",
-		Content: map[string]*huma.MediaType{"application/octet-stream": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}}
+	op.Responses["200"] = &huma.Response{
+		Description: "The log; the trailer " + problemTrailer + " says why it broke off, if it did",
+		Content:     map[string]*huma.MediaType{"application/octet-stream": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}},
+	}
 	huma.Register(api, op, func(ctx context.Context, in *readLog) (*huma.StreamResponse, error) {
 		log, err := a.Log(ctx, in.ID, in.Offset, in.Follow)
 		if err != nil {

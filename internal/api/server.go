@@ -105,11 +105,11 @@ func NewRigServer(c Config, r Rig) *Server {
 // Listen takes the socket: from then on clients get through the door, and are answered once Run runs. The error is ErrInUse
 // when another program answers on the socket; one that a dead program left is replaced. Calling it before Run is only needed
 // to know that the socket is there.
-func (s *Server) Listen(ctx context.Context) error {
+func (s *Server) Listen() error {
 	if s.listener != nil {
 		return nil
 	}
-	l, err := listen(ctx, s.config)
+	l, err := listen(s.config)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", s.config.Socket, err)
 	}
@@ -120,7 +120,7 @@ func (s *Server) Listen(ctx context.Context) error {
 // Run serves until ctx ends, then gives running answers two seconds, and removes the socket. It returns nil when ctx ended
 // it. A server runs once.
 func (s *Server) Run(ctx context.Context) error {
-	if err := s.Listen(ctx); err != nil {
+	if err := s.Listen(); err != nil {
 		return err
 	}
 	server := &http.Server{
@@ -141,7 +141,9 @@ func (s *Server) Run(ctx context.Context) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = server.Close() // a client that does not read must not hold the program
 	}
-	<-served
+	if end := <-served; !errors.Is(end, http.ErrServerClosed) {
+		err = errors.Join(err, end)
+	}
 	if err != nil {
 		return fmt.Errorf("stop serving %s: %w", s.config.Socket, err)
 	}
@@ -159,7 +161,7 @@ func (c Config) guard(mux *http.ServeMux) http.Handler {
 			if fault == nil {
 				return
 			}
-			if fault != http.ErrAbortHandler && r.Context().Err() == nil {
+			if err, ok := fault.(error); (!ok || !errors.Is(err, http.ErrAbortHandler)) && r.Context().Err() == nil {
 				c.Log.Error("request panicked", "op", r.Method+" "+r.URL.Path, "err", fmt.Sprint(fault))
 			}
 			panic(http.ErrAbortHandler) // the client sees a broken answer, never half of one as a whole

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,18 +13,18 @@ import (
 	"time"
 )
 
-// ErrInUse: another program answers on the socket.
+// ErrInUse means that another program answers on the socket.
 var ErrInUse = errors.New("another program answers on this socket")
 
 // errStranger: the peer's user is neither this one nor root.
 var errStranger = errors.New("the peer is another user")
 
 // listen takes the socket's path and sets who may use it.
-func listen(ctx context.Context, c Config) (net.Listener, error) {
+func listen(c Config) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(c.Socket), 0o700); err != nil {
 		return nil, err
 	}
-	if err := clearStale(ctx, c.Socket); err != nil {
+	if err := clearStale(c.Socket); err != nil {
 		return nil, err
 	}
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: c.Socket, Net: "unix"})
@@ -39,7 +38,7 @@ func listen(ctx context.Context, c Config) (net.Listener, error) {
 }
 
 // clearStale removes a socket that nobody answers on. Anything else at the path is left alone: binding will fail on it.
-func clearStale(ctx context.Context, path string) error {
+func clearStale(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -50,13 +49,9 @@ func clearStale(ctx context.Context, path string) error {
 	if info.Mode().Type() != fs.ModeSocket {
 		return nil
 	}
-	dialer := net.Dialer{Timeout: time.Second}
-	conn, err := dialer.DialContext(ctx, "unix", path)
-	switch {
-	case err == nil:
+	conn, err := net.DialTimeout("unix", path, time.Second) //nolint:noctx // one second on this machine is bound enough
+	if err == nil {
 		return errors.Join(ErrInUse, conn.Close())
-	case ctx.Err() != nil:
-		return context.Cause(ctx) // nothing was learnt
 	}
 	return os.Remove(path)
 }

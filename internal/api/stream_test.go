@@ -160,7 +160,7 @@ func TestAnEventStreamBeats(t *testing.T) {
 	serve(t, api.NewAgentServer(config, f))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	r, err := plain(t, config.Socket).Do(request(t, ctx, "GET", "/v1/events?lease=cafe", ""))
+	r, err := plain(t, config.Socket).Do(request(ctx, t, "GET", "/v1/events?lease=cafe", ""))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,14 +36,16 @@ func mayImport() map[string][]string {
 		"internal/store":  {"market", "internal/host", "internal/renter"},
 		"internal/api":    {"market", "internal/view"},
 		"internal/config": {},
+		"internal/cli":    {"market"},
 
+		"internal/assemble": {"market", "p2p", "internal/view", "internal/store", "internal/api"},
 		"internal/assemble/agent": {
-			"market", "p2p", "runtime", "nvml/proof",
+			"market", "p2p", "runtime", "nvml/proof", "internal/assemble",
 			"internal/view", "internal/renter", "internal/store", "internal/api", "internal/config",
 		},
 		"internal/assemble/rig": {
 			"market", "p2p", "nvml", "nvml/sim", "nvml/bench", "nvml/nvidia", "nvml/proof",
-			"runtime", "runtime/archive", "runtime/containerd", "runtime/remote",
+			"runtime", "runtime/archive", "runtime/containerd", "runtime/remote", "internal/assemble",
 			"internal/view", "internal/host", "internal/store", "internal/api", "internal/config",
 		},
 		"internal/assemble/labrig": {
@@ -52,7 +54,7 @@ func mayImport() map[string][]string {
 		},
 
 		"internal/lab": {
-			"runtime/archive", "internal/api", "internal/config", "internal/lab/train",
+			"runtime/archive", "internal/view", "internal/api", "internal/config", "internal/lab/train",
 			"internal/assemble/agent", "internal/assemble/labrig",
 		},
 		"internal/lab/train": {},
@@ -60,16 +62,16 @@ func mayImport() map[string][]string {
 		"internal/arch": {},
 		"internal/e2e":  {},
 		"internal/bench": {
-			"market", "p2p", "nvml", "nvml/sim", "runtime", "runtime/archive",
+			"market", "market/markettest", "p2p", "nvml", "nvml/sim", "runtime", "runtime/archive",
 			"internal/view", "internal/api", "internal/config", "internal/lab",
 		},
 
 		"cmd/haggle": {
-			"market", "tui", "runtime", "internal/view", "internal/api", "internal/config",
+			"market", "tui", "runtime", "internal/view", "internal/api", "internal/config", "internal/cli",
 			"internal/lab", "internal/lab/train", "internal/assemble/agent",
 		},
 		"cmd/haggled": {
-			"market", "runtime", "runtime/containerd", "internal/view", "internal/api", "internal/config",
+			"market", "runtime", "runtime/containerd", "internal/view", "internal/api", "internal/config", "internal/cli",
 			"internal/assemble/rig",
 		},
 	}
@@ -108,6 +110,7 @@ func owners() []owner {
 		{"github.com/libp2p", []string{"p2p", "p2p/p2ptest", "internal/bench"}},
 		{"github.com/multiformats", []string{"p2p", "p2p/p2ptest", "internal/bench"}},
 		{"github.com/ipfs/go-cid", []string{"p2p"}},
+		{"github.com/marcopolo/simnet", []string{"p2p"}},
 		{"github.com/mr-tron/base58", []string{"p2p", "market"}},
 
 		{"github.com/NVIDIA/go-nvml", []string{"nvml/nvidia"}},
@@ -116,6 +119,7 @@ func owners() []owner {
 
 		{"github.com/containerd", []string{"runtime/containerd"}},
 		{"google.golang.org/grpc", []string{"runtime/containerd"}},
+		{"google.golang.org/protobuf", []string{"runtime/containerd"}},
 		{"github.com/opencontainers", []string{"runtime/containerd"}},
 		{"github.com/opencontainers/image-spec", []string{"runtime/containerd", "runtime/archive", "runtime/runtimetest"}},
 		{"github.com/opencontainers/go-digest", []string{"runtime/containerd", "runtime/archive", "runtime/runtimetest"}},
@@ -128,7 +132,7 @@ func owners() []owner {
 		{"github.com/pelletier/go-toml/v2", []string{"internal/config"}},
 		{"github.com/adrg/xdg", []string{"internal/config"}},
 
-		{"github.com/spf13/cobra", []string{"cmd/haggle", "cmd/haggled"}},
+		{"github.com/spf13/cobra", []string{"internal/cli", "cmd/haggle", "cmd/haggled"}},
 		{"github.com/spf13/pflag", []string{"cmd/haggle", "cmd/haggled"}},
 		{"charm.land/fang/v2", []string{"cmd/haggle", "cmd/haggled"}},
 		{"charm.land/lipgloss/v2", []string{"tui", "cmd/haggle", "cmd/haggled"}},

@@ -23,27 +23,55 @@ type Agent struct {
 
 func agentTable() []spec[Agent] {
 	return []spec[Agent]{
-		{Knob: Knob{Name: "network", Kind: KindText, Default: "main",
-			Doc: "The network to meet others on. Names that begin with lab- are for labs on one machine."},
-			field: func(a *Agent) any { return &a.Network }, check: checkNetwork},
-		{Knob: Knob{Name: "bootstrap", Kind: KindList,
-			Doc: "Addresses of members that are asked first, each ending in /p2p/ID."},
-			field: func(a *Agent) any { return &a.Bootstrap }, check: checkBootstrap},
-		{Knob: Knob{Name: "listen", Kind: KindList,
-			Doc: "Addresses to listen on. None: any port, and in a lab on loopback only."},
-			field: func(a *Agent) any { return &a.Listen }, check: checkAddress},
-		{Knob: Knob{Name: "currency", Kind: KindText, Default: "USD",
-			Doc: "The currency of budgets and prices where a command names none."},
-			field: func(a *Agent) any { return &a.Currency }, check: checkCurrency},
-		{Knob: Knob{Name: "idle_exit", Kind: KindDuration, Default: "1h", Min: int64(time.Second), Max: int64(30 * day),
-			Doc: "The agent leaves after so long without an open lease or debt."},
-			field: func(a *Agent) any { return &a.IdleExit }},
-		{Knob: Knob{Name: "log_level", Kind: KindText, Default: "info",
-			Doc: "The least that is logged: debug, info, warn or error."},
-			field: func(a *Agent) any { return &a.LogLevel }, check: oneOf("debug", "info", "warn", "error")},
-		{Knob: Knob{Name: "log_format", Kind: KindText, Default: "text",
-			Doc: "How the log is written: text or json."},
-			field: func(a *Agent) any { return &a.LogFormat }, check: oneOf("text", "json")},
+		{
+			Knob: Knob{
+				Name: "network", Kind: KindText, Default: "main",
+				Doc: "The network to meet others on. Names that begin with lab- are for labs on one machine.",
+			},
+			field: func(a *Agent) any { return &a.Network }, check: checkNetwork,
+		},
+		{
+			Knob: Knob{
+				Name: "bootstrap", Kind: KindList,
+				Doc: "Addresses of members that are asked first, each ending in /p2p/ID.",
+			},
+			field: func(a *Agent) any { return &a.Bootstrap }, check: checkBootstrap,
+		},
+		{
+			Knob: Knob{
+				Name: "listen", Kind: KindList,
+				Doc: "Addresses to listen on. None: any port, and in a lab on loopback only.",
+			},
+			field: func(a *Agent) any { return &a.Listen }, check: checkAddress,
+		},
+		{
+			Knob: Knob{
+				Name: "currency", Kind: KindText, Default: "USD",
+				Doc: "The currency of budgets and prices where a command names none.",
+			},
+			field: func(a *Agent) any { return &a.Currency }, check: checkCurrency,
+		},
+		{
+			Knob: Knob{
+				Name: "idle_exit", Kind: KindDuration, Default: "1h", Min: int64(time.Second), Max: int64(30 * day),
+				Doc: "The agent leaves after so long without an open lease or debt.",
+			},
+			field: func(a *Agent) any { return &a.IdleExit },
+		},
+		{
+			Knob: Knob{
+				Name: "log_level", Kind: KindText, Default: "info",
+				Doc: "The least that is logged: debug, info, warn or error.",
+			},
+			field: func(a *Agent) any { return &a.LogLevel }, check: oneOf("debug", "info", "warn", "error"),
+		},
+		{
+			Knob: Knob{
+				Name: "log_format", Kind: KindText, Default: "text",
+				Doc: "How the log is written: text or json.",
+			},
+			field: func(a *Agent) any { return &a.LogFormat }, check: oneOf("text", "json"),
+		},
 	}
 }
 

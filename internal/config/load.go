@@ -185,8 +185,10 @@ func (l *layers[T]) find(name, source string) (spec[T], error) {
 	if i >= 0 {
 		return l.table[i], nil
 	}
-	return spec[T]{}, &Error{Source: source, Key: clip(name), Problem: "is not a key",
-		Hint: "did you mean " + nearest(clip(name), names(l.table)) + "?"}
+	return spec[T]{}, &Error{
+		Source: source, Key: clip(name), Problem: "is not a key",
+		Hint: "did you mean " + nearest(clip(name), names(l.table)) + "?",
+	}
 }
 
 // set gives a knob its value. Paths in the value start in a folder.

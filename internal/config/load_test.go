@@ -53,8 +53,10 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := config.Rules{Min: time.Minute, Max: 7 * 24 * time.Hour, Interval: time.Minute, First: 10 * time.Second,
-		Grace: 2 * time.Minute, Notice: 2 * time.Minute, MaxUnattended: 8 * time.Hour}
+	want := config.Rules{
+		Min: time.Minute, Max: 7 * 24 * time.Hour, Interval: time.Minute, First: 10 * time.Second,
+		Grace: 2 * time.Minute, Notice: 2 * time.Minute, MaxUnattended: 8 * time.Hour,
+	}
 	if r.Rules != want {
 		t.Errorf("rules are %+v, want %+v", r.Rules, want)
 	}

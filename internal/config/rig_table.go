@@ -14,45 +14,97 @@ func RigKnobs() []Knob { return knobs(rigTable()) }
 // rigTable has the knobs without a table first, as TOML wants them.
 func rigTable() []spec[Rig] {
 	table := []spec[Rig]{
-		{Knob: Knob{Name: "network", Kind: KindText, Default: "main",
-			Doc: "The network to sell on. Names that begin with lab- are for labs on one machine."},
-			field: func(r *Rig) any { return &r.Network }, check: checkNetwork},
-		{Knob: Knob{Name: "name", Kind: KindText,
-			Doc: "What people call the rig. None: the machine's name without its domain."},
-			field: func(r *Rig) any { return &r.Name }, check: orNothing(checkName)},
-		{Knob: Knob{Name: "bootstrap", Kind: KindList,
-			Doc: "Addresses of members that are asked first, each ending in /p2p/ID."},
-			field: func(r *Rig) any { return &r.Bootstrap }, check: checkBootstrap},
-		{Knob: Knob{Name: "listen", Kind: KindList,
-			Doc: "Addresses to listen on. None: port 4701, and in a lab any port on loopback only."},
-			field: func(r *Rig) any { return &r.Listen }, check: checkAddress},
-		{Knob: Knob{Name: "images", Kind: KindImages,
-			Doc: `Images that renters ask for by name: {name = "lab", archive = "lab.tar"}. Paths start in this file's folder.`},
-			field: func(r *Rig) any { return &r.Images }},
-		{Knob: Knob{Name: "log_level", Kind: KindText, Default: "info",
-			Doc: "The least that is logged: debug, info, warn or error."},
-			field: func(r *Rig) any { return &r.LogLevel }, check: oneOf("debug", "info", "warn", "error")},
-		{Knob: Knob{Name: "log_format", Kind: KindText, Default: "text",
-			Doc: "How the log is written: text or json."},
-			field: func(r *Rig) any { return &r.LogFormat }, check: oneOf("text", "json")},
-		{Knob: Knob{Name: "cards.simulated", Kind: KindSimulated,
-			Doc: `Simulated cards instead of the machine's own, in labs only: {profile = "RTX_4090", count = 2}.`},
-			field: func(r *Rig) any { return &r.Cards.Simulated }},
-		{Knob: Knob{Name: "containerd.binary", Kind: KindText, Default: "containerd",
-			Doc: "The containerd that the rig starts: a name or a path."},
-			field: func(r *Rig) any { return &r.Containerd.Binary }},
-		{Knob: Knob{Name: "containerd.address", Kind: KindText,
-			Doc: "The socket of a containerd that runs already. None: the rig starts its own."},
-			field: func(r *Rig) any { return &r.Containerd.Address }},
-		{Knob: Knob{Name: "containerd.namespace", Kind: KindText, Default: "haggle",
-			Doc: "The containerd namespace of all jobs."},
-			field: func(r *Rig) any { return &r.Containerd.Namespace }, check: checkName},
-		{Knob: Knob{Name: "host.threads", Kind: KindNumber, Default: "0", Max: 4096,
-			Doc: "Processor threads that come with each slot. 0: an equal part of all."},
-			field: func(r *Rig) any { return &r.Host.Threads }},
-		{Knob: Knob{Name: "host.memory", Kind: KindSize, Default: "0", Max: 1 << 44,
-			Doc: `Memory that comes with each slot, such as "16GiB". 0: an equal part of all.`},
-			field: func(r *Rig) any { return &r.Host.Memory }},
+		{
+			Knob: Knob{
+				Name: "network", Kind: KindText, Default: "main",
+				Doc: "The network to sell on. Names that begin with lab- are for labs on one machine.",
+			},
+			field: func(r *Rig) any { return &r.Network }, check: checkNetwork,
+		},
+		{
+			Knob: Knob{
+				Name: "name", Kind: KindText,
+				Doc: "What people call the rig. None: the machine's name without its domain.",
+			},
+			field: func(r *Rig) any { return &r.Name }, check: orNothing(checkName),
+		},
+		{
+			Knob: Knob{
+				Name: "bootstrap", Kind: KindList,
+				Doc: "Addresses of members that are asked first, each ending in /p2p/ID.",
+			},
+			field: func(r *Rig) any { return &r.Bootstrap }, check: checkBootstrap,
+		},
+		{
+			Knob: Knob{
+				Name: "listen", Kind: KindList,
+				Doc: "Addresses to listen on. None: port 4701, and in a lab any port on loopback only.",
+			},
+			field: func(r *Rig) any { return &r.Listen }, check: checkAddress,
+		},
+		{
+			Knob: Knob{
+				Name: "images", Kind: KindImages,
+				Doc: `Images that renters ask for by name: {name = "lab", archive = "lab.tar"}. Paths start in this file's folder.`,
+			},
+			field: func(r *Rig) any { return &r.Images },
+		},
+		{
+			Knob: Knob{
+				Name: "log_level", Kind: KindText, Default: "info",
+				Doc: "The least that is logged: debug, info, warn or error.",
+			},
+			field: func(r *Rig) any { return &r.LogLevel }, check: oneOf("debug", "info", "warn", "error"),
+		},
+		{
+			Knob: Knob{
+				Name: "log_format", Kind: KindText, Default: "text",
+				Doc: "How the log is written: text or json.",
+			},
+			field: func(r *Rig) any { return &r.LogFormat }, check: oneOf("text", "json"),
+		},
+		{
+			Knob: Knob{
+				Name: "cards.simulated", Kind: KindSimulated,
+				Doc: `Simulated cards instead of the machine's own, in labs only: {profile = "RTX_4090", count = 2}.`,
+			},
+			field: func(r *Rig) any { return &r.Cards.Simulated },
+		},
+		{
+			Knob: Knob{
+				Name: "containerd.binary", Kind: KindText, Default: "containerd",
+				Doc: "The containerd that the rig starts: a name or a path.",
+			},
+			field: func(r *Rig) any { return &r.Containerd.Binary },
+		},
+		{
+			Knob: Knob{
+				Name: "containerd.address", Kind: KindText,
+				Doc: "The socket of a containerd that runs already. None: the rig starts its own.",
+			},
+			field: func(r *Rig) any { return &r.Containerd.Address },
+		},
+		{
+			Knob: Knob{
+				Name: "containerd.namespace", Kind: KindText, Default: "haggle",
+				Doc: "The containerd namespace of all jobs.",
+			},
+			field: func(r *Rig) any { return &r.Containerd.Namespace }, check: checkName,
+		},
+		{
+			Knob: Knob{
+				Name: "host.threads", Kind: KindNumber, Default: "0", Max: 4096,
+				Doc: "Processor threads that come with each slot. 0: an equal part of all.",
+			},
+			field: func(r *Rig) any { return &r.Host.Threads },
+		},
+		{
+			Knob: Knob{
+				Name: "host.memory", Kind: KindSize, Default: "0", Max: 1 << 44,
+				Doc: `Memory that comes with each slot, such as "16GiB". 0: an equal part of all.`,
+			},
+			field: func(r *Rig) any { return &r.Host.Memory },
+		},
 	}
 	return append(append(table, priceTable()...), ruleTable()...)
 }
@@ -62,9 +114,13 @@ func priceTable() []spec[Rig] {
 		return spec[Rig]{Knob: Knob{Name: "prices." + name, Kind: KindPrice, Default: fallback, Doc: doc}, field: field, check: check}
 	}
 	return []spec[Rig]{
-		{Knob: Knob{Name: "prices.currency", Kind: KindText, Default: "USD",
-			Doc: "The currency of all prices: 3 to 8 capital letters."},
-			field: func(r *Rig) any { return &r.Prices.Currency }, check: checkCurrency},
+		{
+			Knob: Knob{
+				Name: "prices.currency", Kind: KindText, Default: "USD",
+				Doc: "The currency of all prices: 3 to 8 capital letters.",
+			},
+			field: func(r *Rig) any { return &r.Prices.Currency }, check: checkCurrency,
+		},
 		price("slot", "", "What a slot costs an hour of running time. It must be set before the rig sells; in a lab it is "+labPrice+" otherwise.",
 			func(r *Rig) any { return &r.Prices.Slot }, orNothing(checkPrice)),
 		price("disk", "0", "What a GB of a job's disk costs an hour.", func(r *Rig) any { return &r.Prices.Disk }, checkPrice),

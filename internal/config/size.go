@@ -15,8 +15,14 @@ type sizeUnit struct {
 
 // sizeUnits are in the order in which sizes are written; those of thousands are only read.
 var sizeUnits = []sizeUnit{
-	{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
-	{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"KB", 1e3},
+	{"TiB", 1 << 40},
+	{"GiB", 1 << 30},
+	{"MiB", 1 << 20},
+	{"KiB", 1 << 10},
+	{"TB", 1e12},
+	{"GB", 1e9},
+	{"MB", 1e6},
+	{"KB", 1e3},
 }
 
 // parseSize reads a number of bytes: "16GiB", "500MB", "0".

@@ -43,12 +43,13 @@ func awaitExit(ctx context.Context, name string, pid int, limit time.Duration) e
 // endAll ends the processes of the lab that were started with these words and did not end when they were asked: those that
 // hang, or whose API never came up. Their own home is among the words, so nobody else's process can fit.
 func endAll(ctx context.Context, name string, words ...string) error {
-	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+	for _, sig := range []os.Signal{syscall.SIGTERM, os.Kill} {
 		for _, pid := range processes(words...) {
-			if err := syscall.Kill(pid, sig); err != nil {
+			p, err := os.FindProcess(pid)
+			if err != nil || p.Signal(sig) != nil {
 				continue // it has gone by itself
 			}
-			if err := awaitExit(ctx, name, pid, 10*time.Second); err != nil && sig == syscall.SIGKILL {
+			if err := awaitExit(ctx, name, pid, 10*time.Second); err != nil && sig == os.Kill {
 				return err
 			}
 		}

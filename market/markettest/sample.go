@@ -100,8 +100,10 @@ func Evidence() market.Evidence {
 		r := Receipt(lease.ID(), head, billed, market.ReceiptInterval)
 		e.Receipts, head = append(e.Receipts, both(r)), market.HeadOf(r, market.HashOf(r.Body()))
 	}
-	return market.Evidence{Network: e.Network, Offer: e.Offer, Bid: e.Bid, Lease: e.Lease,
-		Receipts: append(e.Receipts, both(Receipt(lease.ID(), head, 70_000, market.ReceiptFinal)))}
+	return market.Evidence{
+		Network: e.Network, Offer: e.Offer, Bid: e.Bid, Lease: e.Lease,
+		Receipts: append(e.Receipts, both(Receipt(lease.ID(), head, 70_000, market.ReceiptFinal))),
+	}
 }
 
 // Receipt returns the receipt that follows a head at a billed time, under the sample terms.

@@ -21,7 +21,7 @@ import (
 // NameAnnotation is where an archive's index holds the image's name.
 const NameAnnotation = "io.containerd.image.name"
 
-// ErrInvalidImage: the image as described cannot be written. The error names the fault.
+// ErrInvalidImage means that the image as described cannot be written. The error names the fault.
 var ErrInvalidImage = errors.New("invalid image")
 
 // Image is what an archive is made of.

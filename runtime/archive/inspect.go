@@ -12,7 +12,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// ErrNotArchive: the bytes are no OCI image archive with exactly one image.
+// ErrNotArchive means that the bytes are no OCI image archive with exactly one image.
 var ErrNotArchive = errors.New("not an OCI image archive")
 
 // Bounds on what Inspect keeps.

@@ -102,7 +102,7 @@ func (d *daemon) start(ctx context.Context) error {
 		return err
 	}
 	defer out.Close()
-	cmd := exec.Command(binary, "--config", config)
+	cmd := exec.Command(binary, "--config", config) //nolint:noctx // it outlives this process
 	cmd.Dir = "/"
 	cmd.Env = daemonEnv()
 	cmd.Stdout, cmd.Stderr = out, out

@@ -144,7 +144,7 @@ func New(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("containerd: client for %s: %w", address, err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // kills that Stop owes outlive every caller; Close ends it
 	e := &Engine{
 		cfg: cfg, client: client, host: readHostLimits(), ctx: ctx, cancel: cancel,
 		ready: make(chan struct{}), stop: make(chan struct{}),

@@ -89,7 +89,7 @@ func jobSpec(job runtime.Spec, img v1.ImageConfig, user specs.User, cgroup strin
 		swap = oci.WithMemorySwap(job.MemoryBytes) // memory and swap together: none
 	}
 	// The namespace only chooses a default of the cgroup, which is set below.
-	ctx := namespaces.WithNamespace(context.Background(), "haggle")
+	ctx := namespaces.WithNamespace(context.Background(), "haggle") //nolint:forbidigo // a pure function: nothing is waited for
 	spec, err := oci.GenerateSpec(ctx, nil, &containers.Container{ID: job.ID},
 		oci.WithHostname(job.ID),
 		oci.WithProcessArgs(args...),

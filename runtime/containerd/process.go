@@ -79,7 +79,7 @@ func (p process) watch(ctx context.Context) <-chan struct{} {
 
 // socketOwner is the process that listens on a unix socket, 0 when nobody does.
 func socketOwner(path string) int {
-	conn, err := net.DialTimeout("unix", path, time.Second)
+	conn, err := net.DialTimeout("unix", path, time.Second) //nolint:noctx // bounded, and local
 	if err != nil {
 		return 0
 	}

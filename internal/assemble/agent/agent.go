@@ -201,3 +201,6 @@ func (n network) open(ctx context.Context, rig market.Key, protocol p2p.Protocol
 	}
 	return s, nil
 }
+
+// Explain puts into words what keeps an agent from starting.
+func Explain(err error) (market.Explanation, bool) { return assemble.Explain(err) }

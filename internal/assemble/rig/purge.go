@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 
+	"haggle/internal/assemble"
 	"haggle/internal/config"
 	"haggle/internal/store"
 	"haggle/market"
@@ -17,7 +18,7 @@ import (
 )
 
 // Purge ends every job of a rig whose daemon does not run, and removes all that its engine ever made. The rig's key and its
-// database, with every receipt, stay. The error satisfies IsLocked if the daemon runs.
+// database, with every receipt, stay. It is refused while the daemon runs.
 func Purge(ctx context.Context, cfg config.Rig, log *slog.Logger) (err error) {
 	if _, err := os.Stat(cfg.Paths.Database); err == nil {
 		// Whoever holds the database is the rig: nobody can start it while its jobs are being ended.
@@ -40,8 +41,8 @@ func Purge(ctx context.Context, cfg config.Rig, log *slog.Logger) (err error) {
 	return os.RemoveAll(cfg.Paths.Run)
 }
 
-// IsLocked reports whether an error says that another process runs with the same files.
-func IsLocked(err error) bool { return errors.Is(err, store.ErrLocked) }
+// Explain puts into words what keeps a rig from starting.
+func Explain(err error) (market.Explanation, bool) { return assemble.Explain(err) }
 
 // MakeKey makes a rig's key, if there is none yet, and returns its public half.
 func MakeKey(cfg config.Rig) (market.Key, error) {

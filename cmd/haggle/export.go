@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"haggle/internal/api"
+	"haggle/internal/cli"
+	"haggle/market"
+)
+
+func (p *program) exportCommand() *cobra.Command {
+	var file string
+	c := p.action(&cobra.Command{
+		Use:     "export LEASE",
+		Short:   "write all that both sides signed into a file",
+		Long:    "Write offer, bid, lease and receipts, as they were signed, into a file that anyone can check with `haggle verify`.",
+		Example: "  haggle export 3f9a12c4\n  haggle export 3f9a12c4 -o bill.evidence\n  haggle export 3f9a12c4 -o - | ssh judge haggle verify -",
+		Args:    cli.Words(1, 1, "LEASE"),
+	}, func(ctx context.Context, args []string) error {
+		data, err := ask(ctx, p, func(c *api.AgentClient) ([]byte, error) { return c.Evidence(ctx, args[0]) })
+		if err != nil {
+			return err
+		}
+		if file == "-" {
+			if _, err := p.Out.Write(data); err != nil {
+				return fmt.Errorf("write the evidence: %w", err)
+			}
+			return nil
+		}
+		if file == "" {
+			file = evidenceName(data, args[0])
+		}
+		if err := replaceFile(file, data); err != nil {
+			return fmt.Errorf("write the evidence: %w", err)
+		}
+		p.Say("wrote %s, %d bytes (hint: `haggle verify %s`)", file, len(data), file)
+		return nil
+	})
+	c.Flags().StringVarP(&file, "output", "o", "", "file to write, - for stdout (default lease-ID.evidence)")
+	return c
+}
+
+// evidenceName names the file after the lease in it; what the user typed may be shorter.
+func evidenceName(data []byte, typed string) string {
+	if j := market.Judge(data); !j.Lease.IsZero() {
+		return "lease-" + j.Lease.Short() + ".evidence"
+	}
+	plain := strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' {
+			return r
+		}
+		return -1
+	}, typed)
+	return "lease-" + short(plain) + ".evidence"
+}
+
+// replaceFile writes a file whole or leaves the old one. What is not a plain file, such as a pipe, is written to as it is.
+func replaceFile(path string, data []byte) (err error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return os.WriteFile(path, data, 0o644)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".evidence-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

@@ -1,0 +1,359 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"haggle/internal/api"
+	"haggle/internal/config"
+	"haggle/internal/view"
+	"haggle/market"
+	"haggle/market/markettest"
+	"haggle/runtime"
+)
+
+// fakeWiring is the program with a fake agent and a fake lab.
+func fakeWiring() wiring {
+	return wiring{
+		runAgent: runFake,
+		labUp: func(_ context.Context, r labRequest, progress io.Writer) (labStatus, error) {
+			fmt.Fprintf(progress, "starting %d rigs\n", r.Rigs)
+			return labStatus{Home: "/a lab", Network: "lab-x", Agent: true}, nil
+		},
+		labLook: func(context.Context, string) (labStatus, error) {
+			return labStatus{Home: "/a lab", Network: "lab-x", Rigs: []labRig{{"rig-1", "/a lab/rig-1", 42, true}, {Name: "rig-2", Home: "/a lab/rig-2"}}}, nil
+		},
+		labDown: func(context.Context, string, io.Writer) error { return fmt.Errorf("rig-1 does not\nend") },
+	}
+}
+
+// runFake serves a fake agent until it is told to end. Its home may hold files that change it: "broken" keeps it from
+// starting, "version" gives it another version, "crashed" says that a job has ended it before.
+func runFake(ctx context.Context, c config.Agent, version string, log *slog.Logger) error {
+	has := func(name string) bool { _, err := os.Stat(filepath.Join(c.Paths.Home, name)); return err == nil }
+	if has("broken") {
+		return fmt.Errorf("the database is locked")
+	}
+	if has("version") {
+		version = "0.0.9"
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	a := &fakeAgent{home: c.Paths.Home, end: cancel, changes: make(chan view.Lease, 100), job: &fakeJob{done: make(chan struct{})}}
+	if has("crashed") {
+		a.begin([]string{"count"})
+	}
+	return api.NewAgentServer(api.Config{Socket: c.Paths.Socket, Version: version, Log: log}, a).Run(ctx)
+}
+
+// fakeAgent keeps one job. What it does is in the job's first argument:
+// count writes three lines and ends; hang waits to be stopped; crash ends the agent in mid-log; lost never runs;
+// open ends without a final receipt.
+type fakeAgent struct {
+	home    string
+	end     func()
+	changes chan view.Lease
+	mu      sync.Mutex
+	job     *fakeJob
+	known   bool
+	asked   string // a dash for each time that offers were asked for
+}
+
+type fakeJob struct {
+	lease view.Lease
+	args  []string
+	done  chan struct{}
+	once  sync.Once
+}
+
+func leaseID() string {
+	return market.SealTerms(markettest.Network, markettest.Rig(), markettest.Terms()).ID().String()
+}
+
+func (a *fakeAgent) begin(args []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.known = true
+	a.job.args = args
+	a.job.lease = view.Lease{
+		ID: leaseID(), Rig: "rig-1", RigKey: market.KeyOf(markettest.Rig()).String(), Model: "RTX_4090", Slots: 1, Image: "lab", Args: args,
+		State: "granted", Debt: "open", Price: view.MoneyOf(360_000, "USD"), Budget: view.MoneyOf(1_000_000, "USD"), Simulated: true,
+		Created: time.Now().UnixMilli(), Since: time.Now().UnixMilli(), Spent: view.MoneyOf(0, "USD"), Signed: view.MoneyOf(0, "USD"),
+	}
+}
+
+// state moves the job on and tells it.
+func (a *fakeAgent) state(change func(*view.Lease)) {
+	a.mu.Lock()
+	change(&a.job.lease)
+	l := a.job.lease
+	a.mu.Unlock()
+	a.changes <- l
+	if l.State == "ended" {
+		a.job.once.Do(func() { close(a.job.done) })
+	}
+}
+
+// live plays the job's life.
+func (a *fakeAgent) live() {
+	for _, s := range []string{"preparing", "starting", "running"} {
+		a.state(func(l *view.Lease) { l.State = s })
+	}
+	switch a.job.args[0] {
+	case "hang":
+		return
+	case "lost":
+		a.state(func(l *view.Lease) { l.State, l.Reason, l.Debt = "ended", "prepare", "final" })
+		return
+	case "open":
+		a.over("completed", 0, "open")
+		return
+	case "crash":
+		return
+	}
+	code := int64(0)
+	if i := slices.Index(a.job.args, "--exit"); i >= 0 {
+		code, _ = strconv.ParseInt(a.job.args[i+1], 10, 64)
+	}
+	a.over("completed", code, "final")
+}
+
+func (a *fakeAgent) over(reason string, code int64, debt string) {
+	a.state(func(l *view.Lease) {
+		l.State, l.Reason, l.Exit, l.Debt = "ended", reason, &code, debt
+		l.BilledMs, l.Spent, l.Receipts = 41_000, view.MoneyOf(4100, "USD"), 2
+		l.Signed = l.Spent
+	})
+}
+
+func (a *fakeAgent) Status(context.Context) (view.AgentStatus, error) {
+	return view.AgentStatus{
+		Version: "1", PID: 7, Home: a.home, Uptime: 90, Offers: 2, Leases: 1,
+		Network: view.Network{Name: "lab-x", Key: "12D3KooWx", Addrs: []string{"/ip4/127.0.0.1/tcp/1"}, Reason: "no peer answers"},
+	}, nil
+}
+
+func fakeOffers() []view.Offer {
+	o := markettest.Offer()
+	now := time.UnixMilli(markettest.Now)
+	first := view.OfferOf(o, market.Hash{0x3f, 0x9a}, []uint8{0, 1}, now, true)
+	second := first
+	second.ID, second.Rig, second.Free, second.Country, second.Price = "aa00bb11", "at\x1b[31mtic", 1, "DE", view.MoneyOf(1_500_000, "USD")
+	return []view.Offer{first, second}
+}
+
+func (a *fakeAgent) Offers(_ context.Context, q view.OfferQuery) (view.OfferList, error) {
+	list := view.OfferList{Offers: fakeOffers(), Known: 2, Rigs: 2}
+	a.mu.Lock()
+	a.asked += "-"
+	err := os.WriteFile(filepath.Join(a.home, "asked"), []byte(a.asked), 0o600)
+	a.mu.Unlock()
+	if err != nil {
+		return list, err
+	}
+	switch {
+	case strings.Contains(q.Query, "H100"):
+		list.Offers = nil
+	case strings.Contains(q.Query, "rig=nobody"):
+		return view.OfferList{Reason: "no rig has answered yet"}, nil
+	case strings.Contains(q.Query, "rig=nowhere"):
+		return list, market.NewError(market.CodeNoPeers, "network", "main", "reason", "no bootstrap peer is configured")
+	}
+	for i := range list.Offers {
+		list.Offers[i].SlotDetail, list.Offers[i].Host, list.Offers[i].Rules = nil, market.HostFacts{}, market.Rules{}
+	}
+	if q.Explain {
+		list.Funnel = &view.Funnel{Known: 2, Steps: []view.FunnelStep{{Clause: "gpu_name=H100", Left: len(list.Offers)}}, Nearest: "3f9a0000 has gpu_name RTX_4090"}
+	}
+	return list, nil
+}
+
+func (a *fakeAgent) Offer(_ context.Context, id string) (view.Offer, error) {
+	for _, o := range fakeOffers() {
+		if strings.HasPrefix(o.Hash, id) {
+			return o, nil
+		}
+	}
+	return view.Offer{}, market.NewError(market.CodeOfferUnknown, "offer", id)
+}
+
+func (a *fakeAgent) Bid(_ context.Context, b view.BidRequest) (view.Lease, error) {
+	switch {
+	case b.Image != "lab":
+		return view.Lease{}, market.NewError(market.CodeImageUnknown, "image", b.Image, "images", "lab")
+	case b.BudgetMicro > 0 && b.BudgetMicro < 6000:
+		return view.Lease{}, market.NewError(market.CodeBudgetTooSmall, "budget", market.Micro(b.BudgetMicro).String(), "minute", "0.006")
+	case b.GPUs > 2:
+		return view.Lease{}, market.NewError(market.CodeTooFewSlots, "has", "2", "wanted", strconv.Itoa(b.GPUs))
+	}
+	if err := os.WriteFile(filepath.Join(a.home, "bid"), fmt.Appendf(nil, "%+v\n", b), 0o600); err != nil {
+		return view.Lease{}, err
+	}
+	a.begin(append(b.Args, ""))
+	a.mu.Lock()
+	l := a.job.lease
+	a.mu.Unlock()
+	go a.live()
+	return l, nil
+}
+
+func (a *fakeAgent) Leases(context.Context, bool) ([]view.Lease, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	exit := int64(0)
+	old := view.Lease{
+		ID: strings.Repeat("0", 64), Rig: "rig-2", Model: "H100", Slots: 2, State: "ended", Reason: "completed", Exit: &exit, Debt: "final",
+		Spent: view.MoneyOf(1, "USD"), Signed: view.MoneyOf(1, "USD"), Receipts: 1, Created: 1, Since: 1, BilledMs: 3_600_000,
+	}
+	if !a.known {
+		return []view.Lease{old}, nil
+	}
+	return []view.Lease{old, a.job.lease}, nil
+}
+
+func (a *fakeAgent) Lease(_ context.Context, id string) (view.Lease, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.known || !strings.HasPrefix(a.job.lease.ID, id) {
+		return view.Lease{}, market.NewError(market.CodeLeaseUnknown, "lease", id)
+	}
+	return a.job.lease, nil
+}
+
+func (a *fakeAgent) Stop(ctx context.Context, id string, kill bool) (view.Lease, error) {
+	l, err := a.Lease(ctx, id)
+	if err != nil {
+		return l, err
+	}
+	l.State = "stopping"
+	go a.over("renter", 143, "final")
+	return l, nil
+}
+
+// fakeLog is what every job writes: three records of which the second goes to stderr.
+func fakeLog() []byte {
+	var b bytes.Buffer
+	w := runtime.NewLogWriter(&b, 0)
+	fmt.Fprint(w.Stdout(), "one\n")
+	fmt.Fprint(w.Stderr(), "two\n")
+	fmt.Fprint(w.Stdout(), "three\n")
+	w.Close()
+	return b.Bytes()
+}
+
+func (a *fakeAgent) Log(ctx context.Context, id string, offset int64, follow bool) (io.ReadCloser, error) {
+	if _, err := a.Lease(ctx, id); err != nil {
+		return nil, err
+	}
+	log := fakeLog()[offset:]
+	switch {
+	case a.job.args[0] == "crash":
+		return io.NopCloser(io.MultiReader(bytes.NewReader(log[:22]), crash{a.home})), nil
+	case a.job.args[0] == "hang" && !follow:
+		log = log[:12]
+	case a.job.args[0] == "hang":
+		if err := os.WriteFile(filepath.Join(a.home, "following"), []byte("yes"), 0o600); err != nil {
+			return nil, err
+		}
+		return io.NopCloser(io.MultiReader(bytes.NewReader(log[:12]), waits{ctx, a.job.done})), nil
+	case a.job.args[0] == "count" && offset > 0:
+		go a.over("completed", 3, "final") // the job that outlived the crash
+	}
+	return io.NopCloser(bytes.NewReader(log)), nil
+}
+
+// crash ends the agent at once, with the socket left behind, once the output before it is out.
+type crash struct{ home string }
+
+func (c crash) Read([]byte) (int, error) {
+	if err := os.WriteFile(filepath.Join(c.home, "crashed"), nil, 0o600); err != nil {
+		return 0, err
+	}
+	os.Exit(9)
+	return 0, nil
+}
+
+// waits reads nothing until a job is over.
+type waits struct {
+	ctx  context.Context
+	done <-chan struct{}
+}
+
+func (w waits) Read([]byte) (int, error) {
+	select {
+	case <-w.done:
+		return 0, io.EOF
+	case <-w.ctx.Done():
+		return 0, w.ctx.Err()
+	}
+}
+
+func (a *fakeAgent) Receipts(ctx context.Context, id string) ([]view.Receipt, error) {
+	if _, err := a.Lease(ctx, id); err != nil {
+		return nil, err
+	}
+	terms, lease := markettest.Terms(), market.SealTerms(markettest.Network, markettest.Rig(), markettest.Terms()).ID()
+	var list []view.Receipt
+	var head market.Head
+	for i, kind := range []market.ReceiptKind{market.ReceiptInterval, market.ReceiptFinal} {
+		r := markettest.Receipt(lease, head, int64(i+1)*20_500, kind)
+		s := market.SealReceipt(markettest.Network, markettest.Rig(), r)
+		if i == 0 {
+			s = s.Sign(market.RoleRenter, markettest.Renter())
+		}
+		head = market.HeadOf(r, s.Hash())
+		list = append(list, view.ReceiptOf(r, s, terms))
+	}
+	return list, nil
+}
+
+func (a *fakeAgent) Evidence(ctx context.Context, id string) ([]byte, error) {
+	if _, err := a.Lease(ctx, id); err != nil {
+		return nil, err
+	}
+	return markettest.Evidence().Encode(), nil
+}
+
+func (a *fakeAgent) Peers(context.Context) ([]view.Peer, error) {
+	return []view.Peer{{Key: "12D3KooWx", Agent: "haggled/1\x07", Addrs: []string{"/ip4/127.0.0.1/tcp/1"}, LatencyMs: 0.42, Direction: "out"}}, nil
+}
+
+func (a *fakeAgent) Watch(ctx context.Context) <-chan view.Lease {
+	out := make(chan view.Lease)
+	go func() {
+		defer close(out)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case l := <-a.changes:
+				select {
+				case out <- l:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}
+	}()
+	return out
+}
+
+func (a *fakeAgent) Shutdown(_ context.Context, force bool) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.known && a.job.lease.State != "ended" && !force {
+		return market.NewError(market.CodeBadState, "state", a.job.lease.State, "event", "ending the agent")
+	}
+	a.end()
+	return nil
+}

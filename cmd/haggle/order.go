@@ -1,0 +1,105 @@
+package main
+
+import (
+	"cmp"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"haggle/internal/cli"
+	"haggle/internal/config"
+	"haggle/internal/view"
+	"haggle/market"
+)
+
+// orderFlags are the flags of run and bid.
+type orderFlags struct {
+	offer, image, duration, budget, currency, unattended string
+	gpus                                                 int
+	env                                                  []string
+	json                                                 bool
+}
+
+func (f *orderFlags) register(c *cobra.Command) {
+	flags := c.Flags()
+	flags.StringVar(&f.offer, "offer", "", "rent from this offer, in place of a query")
+	flags.StringVar(&f.image, "image", "", "image that the rig lists by this name")
+	flags.IntVar(&f.gpus, "gpus", 1, "number of cards, all in one rig")
+	flags.StringVar(&f.duration, "for", "1h", "running time at most, such as 90s, 2h or 7d")
+	flags.StringVar(&f.budget, "budget", "", "spend at most this, such as 3.00 (default: what the whole time costs)")
+	flags.StringVar(&f.currency, "currency", "", "currency of the budget (default: the configured one, USD)")
+	flags.StringVar(&f.unattended, "unattended", "10m", "how long the job may go on while this machine is away")
+	flags.StringArrayVar(&f.env, "env", nil, "NAME=VALUE for the job, or NAME to pass this shell's value on; may be repeated")
+}
+
+// request makes the bid of a command line. Words before -- are the query, those after it the job's command.
+func (f *orderFlags) request(c *cobra.Command, args []string, currency string) (view.BidRequest, error) {
+	command := []string{}
+	if dash := c.ArgsLenAtDash(); dash >= 0 {
+		args, command = args[:dash], args[dash:]
+	}
+	b := view.BidRequest{
+		Query: strings.Join(args, " "), Offer: f.offer, Image: f.image, Args: command, GPUs: f.gpus, Currency: cmp.Or(f.currency, currency),
+	}
+	switch {
+	case f.image == "":
+		return b, cli.Usage(c.Name()+" needs --image NAME", "`haggle offers` lists the images of each rig")
+	case f.offer != "" && b.Query != "":
+		return b, cli.Usage("a query and --offer exclude each other", "leave one of them out; the job's command goes behind --")
+	case f.gpus < 1:
+		return b, cli.Usage("--gpus must be at least 1", "leave it out for one card")
+	}
+	if _, err := market.ParseQuery(b.Query); err != nil {
+		return b, err // said at once, with no agent and no network
+	}
+	if err := f.limits(&b); err != nil {
+		return b, err
+	}
+	for _, e := range f.env {
+		name, _, given := strings.Cut(e, "=")
+		if !given {
+			e = name + "=" + os.Getenv(name)
+		}
+		if name == "" {
+			return b, cli.Usage("--env "+e+" has no name", "write --env NAME=VALUE")
+		}
+		b.Env = append(b.Env, e)
+	}
+	return b, nil
+}
+
+// limits fills in times and money.
+func (f *orderFlags) limits(b *view.BidRequest) error {
+	for _, t := range []struct {
+		flag, text string
+		into       *int64
+	}{{"--for", f.duration, &b.DurationMs}, {"--unattended", f.unattended, &b.UnattendedMs}} {
+		d, err := config.ParseDuration(t.text)
+		if err != nil {
+			return cli.Usage(t.flag+": "+err.Error(), "write a time such as 90s, 2h or 7d")
+		}
+		if d.Milliseconds() == 0 {
+			return cli.Usage(t.flag+" must be longer than nothing", "write a time such as 90s, 2h or 7d")
+		}
+		*t.into = d.Milliseconds()
+	}
+	if f.budget == "" {
+		return nil
+	}
+	m, err := market.ParseMicro(f.budget)
+	if err != nil {
+		return err
+	}
+	if m == 0 {
+		return cli.Usage("--budget must be more than nothing", "leave it out for what the whole time costs")
+	}
+	b.BudgetMicro = int64(m)
+	return nil
+}
+
+const orderExample = "  haggle %[1]s 'gpu_name=RTX_4090' --image lab --for 10m --budget 1.00 -- train --steps 20\n" +
+	"  haggle %[1]s --offer 3f9a12c4 --image lab --gpus 2 --for 2h --unattended 2h --env SEED=7 -- train"
+
+const orderHelp = "With a query, the best offer that matches is taken, and if its rig refuses the next one. The rig ends the job at the\n" +
+	"budget, at the end of its time, and when this machine was away for longer than --unattended."

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"haggle/internal/cli"
+	"haggle/internal/config"
+	"haggle/internal/view"
+)
+
+// printLine writes a value as one line of JSON, for programs that read along.
+func printLine(w io.Writer, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("write JSON: %w", err)
+	}
+	if _, err := w.Write(append(text, '\n')); err != nil {
+		return fmt.Errorf("write JSON: %w", err)
+	}
+	return nil
+}
+
+// card names a model, with the cli.Badge if it is simulated.
+func card(model string, simulated bool) string {
+	if model == "" {
+		return ""
+	}
+	if simulated {
+		return model + " " + cli.Badge
+	}
+	return model
+}
+
+// cards names a number of cards.
+func cards(n int, model string, simulated bool) string {
+	return strconv.Itoa(n) + " × " + card(model, simulated)
+}
+
+func money(m view.Money) string {
+	if m.Currency == "" {
+		return m.Text
+	}
+	return m.Text + " " + m.Currency
+}
+
+// lasting writes a time of milliseconds.
+func lasting(ms int64) string {
+	if ms < 0 {
+		return "unlimited"
+	}
+	return config.FormatDuration(time.Duration(ms) * time.Millisecond)
+}
+
+// short is how people name a lease.
+func short(id string) string {
+	if len(id) > 8 {
+		return id[:8]
+	}
+	return id
+}

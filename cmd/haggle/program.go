@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"charm.land/fang/v2"
+	"github.com/spf13/cobra"
+
+	"haggle/internal/api"
+	"haggle/internal/cli"
+	"haggle/internal/config"
+	"haggle/market"
+)
+
+// Groups of commands in the help.
+const (
+	groupMarket = "market"
+	groupLease  = "lease"
+	groupHouse  = "house"
+)
+
+// program is one run of haggle.
+type program struct {
+	wiring
+	cli.Terminal
+	in      io.Reader
+	version string
+	self    string // how the program was called, for starting it again
+
+	home    string // --home
+	loaded  *config.Agent
+	client  *api.AgentClient
+	greeted bool  // an agent of another version was told of
+	fault   error // of the command that ran
+}
+
+// run executes a command line and returns the exit code.
+func (p *program) run(ctx context.Context, args []string) int {
+	root := p.root()
+	root.SetArgs(args)
+	root.SetIn(p.in)
+	root.SetOut(p.Out)
+	root.SetErr(p.Err)
+	// Only cobra's own errors, about flags and arguments, come back; the commands leave theirs in p.fault.
+	err := fang.Execute(ctx, root, fang.WithVersion(p.version), fang.WithErrorHandler(func(io.Writer, fang.Styles, error) {}))
+	if err != nil {
+		p.fault = err
+	}
+	return p.Report(ctx, p.fault, explain)
+}
+
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "haggle",
+		Short: "Rent GPUs peer to peer",
+		Long:  "haggle rents GPUs from the people who own them: no account, no token, no server. Every bill is signed by both sides.",
+		Example: "  haggle offers 'gpu_name=RTX_4090 dph<0.60'\n" +
+			"  haggle run 'gpu_name=RTX_4090' --image lab --for 10m --budget 1.00 -- train --steps 20\n" +
+			"  haggle lab up   # a whole market on this machine, with simulated cards",
+		Args: func(root *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			near := root.SuggestionsFor(args[0])
+			if len(near) == 0 {
+				return cli.Usage("there is no command "+args[0], "`haggle --help` lists them")
+			}
+			return cli.Usage("there is no command "+args[0], "did you mean "+strings.Join(near, " or ")+"?")
+		},
+		RunE:                       func(c *cobra.Command, _ []string) error { return c.Help() },
+		SuggestionsMinimumDistance: 2,
+	}
+	root.PersistentFlags().StringVar(&p.home, "home", "", "keep all files under this folder (HAGGLE_HOME)")
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return cli.Fail(cli.OwnCode(c), cli.Usage(err.Error(), "see `"+c.CommandPath()+" --help`"))
+	})
+	root.AddGroup(&cobra.Group{ID: groupMarket, Title: "The market"}, &cobra.Group{ID: groupLease, Title: "Your leases"},
+		&cobra.Group{ID: groupHouse, Title: "Programs"})
+	add := func(group string, commands ...*cobra.Command) {
+		for _, c := range commands {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	add(groupMarket, p.offersCommand(), p.showCommand(), p.runCommand(), p.bidCommand())
+	add(groupLease, p.leasesCommand(), p.logsCommand(), p.stopCommand(), p.receiptsCommand(), p.exportCommand(), p.verifyCommand())
+	add(groupHouse, p.statusCommand(), p.peersCommand(), p.agentCommand(), p.labCommand(), p.versionCommand())
+	root.SetHelpCommandGroupID(groupHouse)
+	root.SetCompletionCommandGroupID(groupHouse)
+	return root
+}
+
+// action makes a command out of what it does. Its error is reported by p.run, with the command's own code if it has one.
+func (p *program) action(c *cobra.Command, do func(ctx context.Context, args []string) error) *cobra.Command {
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := do(c.Context(), args); err != nil {
+			p.fault = cli.Fail(cli.OwnCode(c), err)
+		}
+		return nil
+	}
+	takes := c.Args
+	c.Args = func(c *cobra.Command, args []string) error {
+		if takes == nil {
+			takes = cli.Words(0, 0, "")
+		}
+		if err := takes(c, args); err != nil {
+			return cli.Fail(cli.OwnCode(c), err)
+		}
+		return nil
+	}
+	return c
+}
+
+// clean makes foreign text fit for a terminal.
+func clean(s string) string { return market.Printable(s) }

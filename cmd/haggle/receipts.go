@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"haggle/internal/api"
+	"haggle/internal/cli"
+	"haggle/internal/view"
+	"haggle/market"
+)
+
+func (p *program) receiptsCommand() *cobra.Command {
+	var asJSON bool
+	c := p.action(&cobra.Command{
+		Use:     "receipts [LEASE]",
+		Short:   "list a lease's receipts; of the newest lease if none is named",
+		Long:    "List a lease's receipts. Each is cumulative: the newest that both signed is the whole bill.",
+		Example: "  haggle receipts\n  haggle receipts 3f9a12c4 --json",
+		Args:    cli.Words(0, 1, "LEASE"),
+	}, func(ctx context.Context, args []string) error {
+		id := strings.Join(args, "")
+		if id == "" {
+			newest, err := p.newest(ctx)
+			if err != nil {
+				return err
+			}
+			id = newest
+		}
+		list, err := ask(ctx, p, func(c *api.AgentClient) ([]view.Receipt, error) { return c.Receipts(ctx, id) })
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return p.JSON(list)
+		}
+		if len(list) == 0 {
+			return market.NewError(market.CodeNoReceipts, "lease", id)
+		}
+		return p.printReceipts(list)
+	})
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// newest returns the id of the newest lease.
+func (p *program) newest(ctx context.Context) (string, error) {
+	list, err := p.leases(ctx, true)
+	if err != nil {
+		return "", err
+	}
+	for _, l := range list {
+		if l.ID != "" {
+			return l.ID, nil
+		}
+	}
+	return "", hinted(market.ClassNotFound, "there is no lease yet", "`haggle run` makes one")
+}
+
+func (p *program) printReceipts(list []view.Receipt) error {
+	p.Say("receipts of lease %s", short(list[0].Lease))
+	var rows [][]string
+	for _, r := range list {
+		exit := ""
+		if r.Exit != nil {
+			exit = string(r.Exit.Reason) + ", exit " + strconv.FormatInt(r.Exit.Code, 10)
+		}
+		signed := strings.Join(r.SignedBy, "+")
+		if len(r.SignedBy) == 2 {
+			signed = "both"
+		}
+		rows = append(rows, []string{
+			strconv.FormatUint(uint64(r.Seq), 10), r.Kind, lasting(r.BilledMs), lasting(r.UnbilledMs), money(r.Total), signed, exit, short(r.Hash),
+		})
+	}
+	return p.Table("# KIND BILLED UNBILLED TOTAL SIGNED END HASH", rows)
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"haggle/internal/api"
+	"haggle/internal/view"
+)
+
+func (p *program) statusCommand() *cobra.Command {
+	var asJSON bool
+	c := p.action(&cobra.Command{
+		Use:     "status",
+		Short:   "show the agent and where it stands in the network",
+		Example: "  haggle status\n  haggle status --json",
+	}, func(ctx context.Context, _ []string) error {
+		s, err := ask(ctx, p, func(c *api.AgentClient) (view.AgentStatus, error) { return c.Status(ctx) })
+		if err != nil {
+			return err
+		}
+		return p.printStatus(s, asJSON)
+	})
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (p *program) printStatus(s view.AgentStatus, asJSON bool) error {
+	if asJSON {
+		return p.JSON(s)
+	}
+	ready := "ready"
+	if !s.Network.Ready {
+		ready = "not ready"
+		if s.Network.Reason != "" {
+			ready += ": " + s.Network.Reason
+		}
+	}
+	facts := []string{
+		"agent", "haggle " + s.Version + ", process " + strconv.Itoa(s.PID) + ", up " + lasting(s.Uptime*1000),
+		"home", s.Home,
+		"network", s.Network.Name + ", " + ready,
+		"key", s.Network.Key,
+	}
+	name := "addresses"
+	for _, address := range s.Network.Addrs {
+		facts = append(facts, name, address)
+		name = ""
+	}
+	return p.Facts(append(facts,
+		"peers", strconv.Itoa(s.Network.Peers)+" connected, "+strconv.Itoa(s.Network.Table)+" in the routing table",
+		"offers", strconv.Itoa(s.Offers)+" known",
+		"leases", strconv.Itoa(s.Leases)+" open",
+	)...)
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// pairs is how often each side starts a job; they take turns.
+const pairs = 15
+
+// firstByte compares the time from the start of a command to the job's first byte on its stdout: `haggle run` with an agent
+// that is up, through bid, grant, both signatures and the rig's store, beside `ctr run` of the same image on the same
+// containerd. Milliseconds, medians.
+func firstByte(ctx context.Context) (ours, theirs float64, err error) {
+	l, err := startLab(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer l.stop()
+	job := []string{"train", "--steps", "1", "--step-time", "0s"}
+	var mine, peers []float64
+	for n := range pairs + 1 {
+		run := append([]string{"run", "gpu_name=RTX_4090", "--image", "lab", "--for", "10m", "--budget", "1.00", "--"}, job...)
+		took, err := toFirstByte(l.command(ctx, haggle, run...))
+		if err != nil {
+			return 0, 0, fmt.Errorf("haggle run: %w", err)
+		}
+		ctr := append([]string{"--address", l.rig.Containerd.Socket, "--namespace", "haggle", "run", "--rm", "lab", "bench-" + strconv.Itoa(n), "/bin/haggle"}, job...)
+		peer, err := toFirstByte(exec.CommandContext(ctx, "ctr", ctr...))
+		if err != nil {
+			return 0, 0, fmt.Errorf("ctr run: %w", err)
+		}
+		if n > 0 { // the first pair warms both
+			mine, peers = append(mine, took), append(peers, peer)
+		}
+	}
+	return median(mine), median(peers), nil
+}
+
+// toFirstByte starts a command, waits for its first byte of output and then for its end. Milliseconds.
+func toFirstByte(c *exec.Cmd) (float64, error) {
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return 0, err
+	}
+	begun := time.Now()
+	if err := c.Start(); err != nil {
+		return 0, err
+	}
+	_, readErr := io.ReadFull(out, make([]byte, 1))
+	took := float64(time.Since(begun).Microseconds()) / 1000
+	_, _ = io.Copy(io.Discard, out)
+	if err := c.Wait(); err != nil {
+		return 0, err
+	}
+	return took, readErr
+}
+
+func median(values []float64) float64 {
+	slices.Sort(values)
+	return values[len(values)/2]
+}

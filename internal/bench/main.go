@@ -1,0 +1,69 @@
+// Command bench prints haggle's figures, each beside a peer or a floor that is measured in the same run:
+//
+//	name  value unit  beside PEER  ratio  aim  ok|short
+//
+// A ratio means the same on a fast and on a slow machine; a bare number does not. Bench always exits with 0: it measures,
+// tests judge. With names as arguments it measures those figures only.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"time"
+)
+
+// figure is one thing to measure. aim is the ratio to reach: at most, or at least where atLeast is set.
+type figure struct {
+	name    string
+	unit    string
+	peer    string
+	aim     float64
+	atLeast bool
+	measure func(ctx context.Context) (ours, theirs float64, err error)
+}
+
+func figures() []figure {
+	return []figure{
+		{name: "offers-verified", unit: "offers/s", peer: "bare ed25519 verify", aim: 0.8, atLeast: true, measure: offersVerified},
+		{name: "first-byte", unit: "ms", peer: "ctr run", aim: 1.0, measure: firstByte},
+		{name: "idle-memory", unit: "MiB PSS", peer: "bare libp2p host with DHT", aim: 3.0, measure: idleMemory},
+	}
+}
+
+// limit bounds one figure; a figure that takes longer is reported as not measured.
+const limit = 5 * time.Minute
+
+func main() {
+	if len(os.Args) == 2 && os.Args[1] == bareArgument {
+		bareHost()
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	for _, f := range figures() {
+		if len(os.Args) > 1 && !slices.Contains(os.Args[1:], f.name) {
+			continue
+		}
+		fmt.Println(f.line(ctx))
+	}
+}
+
+func (f figure) line(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	ours, theirs, err := f.measure(ctx)
+	if err != nil {
+		return fmt.Sprintf("%-16s not measured: %v", f.name, err)
+	}
+	ratio, word, bound := ours/theirs, "short", "at most"
+	if f.atLeast {
+		bound = "at least"
+	}
+	if f.atLeast && ratio >= f.aim || !f.atLeast && ratio <= f.aim {
+		word = "ok"
+	}
+	return fmt.Sprintf("%-16s %.1f %s  beside %s %.1f  ratio %.2f  aim %s %.2f  %s", f.name, ours, f.unit, f.peer, theirs, ratio, bound, f.aim, word)
+}
