@@ -155,11 +155,11 @@ func admitResources(o Offer, b Bid) error {
 	return nil
 }
 
-// FirstMinute is the time that a budget must cover at least.
+// FirstMinute is the time that a budget must cover at least, unless the whole lease is shorter. Milliseconds.
 const FirstMinute = int64(60_000)
 
 func admitBudget(b Bid) error {
-	minute, err := b.Prices.Bill(UsageAt(FirstMinute, int(b.Count), b.Resources.DiskMB, 0, 0))
+	minute, err := b.Prices.Bill(UsageAt(min(FirstMinute, b.DurationMs), int(b.Count), b.Resources.DiskMB, 0, 0))
 	if err != nil {
 		return err
 	}

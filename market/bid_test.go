@@ -25,6 +25,8 @@ func TestABidThatDoesNotFitTheOfferIsRefusedWithItsReason(t *testing.T) {
 		{"too long", func(_ *market.Offer, b *market.Bid, _ *int64) { b.DurationMs = 8 * 24 * 3_600_000 }, market.CodeBadDuration},
 		{"too short", func(_ *market.Offer, b *market.Bid, _ *int64) { b.DurationMs = 1 }, market.CodeBadDuration},
 		{"a budget below the first minute", func(_ *market.Offer, b *market.Bid, _ *int64) { b.Budget = 5_999 }, market.CodeBudgetTooSmall},
+		{"a budget for all of a lease shorter than a minute", func(_ *market.Offer, b *market.Bid, _ *int64) { b.DurationMs, b.Budget = 30_000, 3_000 }, ""},
+		{"a budget below all of such a lease", func(_ *market.Offer, b *market.Bid, _ *int64) { b.DurationMs, b.Budget = 30_000, 2_999 }, market.CodeBudgetTooSmall},
 		{"more unsigned time than the rig allows", func(_ *market.Offer, b *market.Bid, _ *int64) { b.Limits.UnsignedMs++ }, market.CodeBadLimits},
 		{"more unattended time than the rig allows", func(o *market.Offer, b *market.Bid, _ *int64) {
 			o.Rules.MaxUnattended, b.Limits.UnattendedMs = 1000, market.Unlimited

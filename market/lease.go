@@ -69,6 +69,8 @@ type Lease struct {
 	Away   bool      `cbor:"11,keyasint"`           // the renter's agent is not connected
 	AwayMs int64     `cbor:"12,keyasint"`           // billed, unsigned time while it was away: coming back does not clear it, signing does
 	Gone   bool      `cbor:"13,keyasint"`           // nothing of the job is left in the engine
+	Early  bool      `cbor:"14,keyasint"`           // the container is made while the grant is on its way
+	Ready  bool      `cbor:"15,keyasint"`           // it is made already
 }
 
 // Meter counts a job's time. Only observed running time is billed.
@@ -86,10 +88,11 @@ type Meter struct {
 // machine, a debugger or a long pause of the program cannot bill a lump.
 const MaxTickMs = int64(2000)
 
-// NewLease returns the state of a lease that the rig has just granted.
-func NewLease(id LeaseID, t Terms, now Instant) Lease {
+// NewLease returns the state of a lease that the rig has just granted. Where the job needs nothing that comes only with the
+// renter's signature, early lets the rig make the container meanwhile: it starts sooner, and a hold that runs out removes it.
+func NewLease(id LeaseID, t Terms, now Instant, early bool) Lease {
 	return Lease{
-		ID: id, Terms: t, Job: JobGranted, Debt: DebtOpen, Since: now.Wall,
+		ID: id, Terms: t, Job: JobGranted, Debt: DebtOpen, Since: now.Wall, Early: early,
 		Meter: Meter{LastMono: now.Mono, LastWall: now.Wall},
 	}
 }

@@ -55,7 +55,7 @@ type life struct {
 
 func play(t *testing.T, text string) string {
 	l := &life{t: t, now: market.Instant{Mono: 5000, Wall: markettest.Now}}
-	l.lease = market.NewLease(market.LeaseID{7}, markettest.Terms(), l.now)
+	l.lease = market.NewLease(market.LeaseID{7}, markettest.Terms(), l.now, strings.Contains(text, "\nearly"))
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, ">") || strings.HasPrefix(line, "=") || strings.HasPrefix(line, "!") {
@@ -76,6 +76,7 @@ func (l *life) line(words []string) {
 		return
 	}
 	switch words[0] {
+	case "early": // read by play: the container may be made before the renter signs
 	case "terms":
 		l.terms(words[1:])
 	case "sign":

@@ -282,5 +282,15 @@ func (o Offer) Image(name string) (ImageName, bool) {
 	return o.Host.Images[i], true
 }
 
-// span writes milliseconds for people.
-func span(ms int64) string { return (time.Duration(ms) * time.Millisecond).Round(time.Second).String() }
+// span writes milliseconds for people: short times exactly, long ones to the second, whole days as such.
+func span(ms int64) string {
+	const day = 24 * time.Hour
+	d := time.Duration(ms) * time.Millisecond
+	switch {
+	case d >= 2*day && d%day == 0:
+		return strconv.FormatInt(int64(d/day), 10) + "d"
+	case d.Abs() >= 10*time.Second:
+		d = d.Round(time.Second)
+	}
+	return d.String()
+}

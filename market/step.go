@@ -24,7 +24,7 @@ func Step(l Lease, now Instant, e Event) (Lease, []Action, error) {
 	case Signed:
 		return l.signed(now)
 	case Prepared:
-		return l.after(JobPreparing, JobStarting, now, Start{})
+		return l.prepared(now)
 	case Started:
 		return l.after(JobStarting, JobRunning, now)
 	case Failed:
@@ -56,6 +56,10 @@ func Step(l Lease, now Instant, e Event) (Lease, []Action, error) {
 func Pending(l Lease) []Action {
 	var actions []Action
 	switch l.Job {
+	case JobGranted:
+		if l.Early && !l.Ready {
+			actions = append(actions, Prepare{})
+		}
 	case JobPreparing:
 		actions = append(actions, Prepare{})
 	case JobStarting:
@@ -90,13 +94,22 @@ func (l Lease) after(from, to JobState, now Instant, actions ...Action) (Lease, 
 	return l, nil, nil
 }
 
+func (l Lease) prepared(now Instant) (Lease, []Action, error) {
+	if l.Job == JobGranted {
+		l.Ready = l.Early
+		return l, nil, nil
+	}
+	return l.after(JobPreparing, JobStarting, now, Start{})
+}
+
 func (l Lease) signed(now Instant) (Lease, []Action, error) {
 	switch {
-	case l.Job == JobGranted && now.Wall-l.Since < l.Terms.HoldMs:
-		return l.into(JobPreparing, now), []Action{Prepare{}}, nil
+	case l.Job == JobGranted && now.Wall-l.Since >= l.Terms.HoldMs:
+		return l.lapse(now)
+	case l.Job == JobGranted && l.Ready:
+		return l.into(JobStarting, now), []Action{Start{}}, nil
 	case l.Job == JobGranted:
-		l = l.end(now, Exit{Reason: ReasonHoldExpired, Code: failedCode})
-		return l, nil, nil
+		return l.into(JobPreparing, now), []Action{Prepare{}}, nil
 	case l.Reason == ReasonHoldExpired:
 		return l, nil, NewError(CodeHoldExpired)
 	}
@@ -146,17 +159,24 @@ func (l Lease) claimed() int64 {
 func (l Lease) end(now Instant, exit Exit) Lease {
 	l = l.into(JobEnded, now)
 	l.Reason, l.Exit = exit.Reason, &exit
-	if exit.Reason == ReasonHoldExpired {
-		l.Debt, l.Gone = DebtFinal, true // nobody owes anything for terms that only one side signed
-	}
 	return l
+}
+
+// lapse ends a grant that nobody signed. Nobody owes anything for terms that only one side signed.
+func (l Lease) lapse(now Instant) (Lease, []Action, error) {
+	l = l.end(now, Exit{Reason: ReasonHoldExpired, Code: failedCode})
+	l.Debt, l.Gone = DebtFinal, !l.Early
+	if l.Gone {
+		return l, nil, nil
+	}
+	return l, []Action{Remove{}}, nil
 }
 
 func (l Lease) tick(now Instant) (Lease, []Action, error) {
 	inState := now.Wall - l.Since
 	switch {
 	case l.Job == JobGranted && inState >= l.Terms.HoldMs:
-		return l.end(now, Exit{Reason: ReasonHoldExpired, Code: failedCode}), nil, nil
+		return l.lapse(now)
 	case l.Job == JobPreparing && inState >= l.Terms.PrepareMs:
 		return l.halt(now, ReasonPrepare, 0)
 	case l.Job == JobStarting && inState >= StartMs:
@@ -168,7 +188,7 @@ func (l Lease) tick(now Instant) (Lease, []Action, error) {
 		return l.propose(now)
 	case l.Job == JobStopping && inState >= l.Terms.NoticeMs+stopAgainMs:
 		return l, []Action{EndJob{}}, nil
-	case l.Job == JobEnded && !l.Gone && inState >= RetentionMs:
+	case l.Job == JobEnded && !l.Gone && (inState >= RetentionMs || l.Reason == ReasonHoldExpired):
 		return l, []Action{Remove{}}, nil
 	}
 	return l, nil, nil
@@ -202,7 +222,7 @@ func (l Lease) stop(now Instant, e Stop) (Lease, []Action, error) {
 	case l.Job == JobEnded:
 		return l, nil, NewError(CodeLeaseEnded, "reason", string(l.Reason))
 	case l.Job == JobGranted:
-		return l.end(now, Exit{Reason: ReasonHoldExpired, Code: failedCode}), nil, nil
+		return l.lapse(now)
 	case l.Job == JobStopping && !e.Kill:
 		return l, nil, nil
 	case l.Job == JobStopping:

@@ -49,7 +49,7 @@ func TestStepKeepsItsPromises(t *testing.T) {
 		terms.Budget = market.Micro(rapid.Int64Range(1, 100_000).Draw(t, "budget"))
 		terms.Prices.In = market.Rate(rapid.Int64Range(0, 1000).Draw(t, "traffic price"))
 		now := market.Instant{Mono: 1000, Wall: markettest.Now}
-		l := market.NewLease(market.LeaseID{1}, terms, now)
+		l := market.NewLease(market.LeaseID{1}, terms, now, rapid.Bool().Draw(t, "early"))
 		var observed int64 // what an honest witness saw running at most
 		for range 60 {
 			gap := rapid.SampledFrom([]int64{0, 1, 900, 1000, 1100, 30_000, 200_000}).Draw(t, "gap")
@@ -99,7 +99,7 @@ func checkStep(t *rapid.T, old, l market.Lease, actions []market.Action) {
 func FuzzStep(f *testing.F) {
 	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) {
 		now := market.Instant{Mono: 1, Wall: markettest.Now}
-		l := market.NewLease(market.LeaseID{1}, markettest.Terms(), now)
+		l := market.NewLease(market.LeaseID{1}, markettest.Terms(), now, rapid.Bool().Draw(t, "early"))
 		for range 40 {
 			gap := rapid.Int64Range(0, 1<<40).Draw(t, "gap")
 			now.Mono, now.Wall = now.Mono+gap, now.Wall+gap
@@ -111,7 +111,7 @@ func FuzzStep(f *testing.F) {
 }
 
 func TestAStateIsReadAsItWasKept(t *testing.T) {
-	l := market.NewLease(market.LeaseID{1}, markettest.Terms(), market.Instant{Wall: markettest.Now})
+	l := market.NewLease(market.LeaseID{1}, markettest.Terms(), market.Instant{Wall: markettest.Now}, false)
 	for _, e := range []market.Event{market.Signed{}, market.Prepared{}, market.Started{}, market.Exited{Code: 3}} {
 		l, _, _ = market.Step(l, market.Instant{Mono: 10, Wall: markettest.Now + 10}, e)
 	}

@@ -35,11 +35,11 @@ func (d *Daemon) grant(ctx context.Context, peer market.Key, m market.BidMessage
 	if err != nil {
 		return nil, err
 	}
-	if err := d.admitRenter(bid.Renter); err != nil {
-		return nil, err
-	}
 	slots, err := market.Pick(d.present(offer), bid)
 	if err != nil {
+		return nil, err // said first: who comes too late for the last slot shall not be told to try again
+	}
+	if err := d.admitRenter(bid.Renter); err != nil {
 		return nil, err
 	}
 	var nonce market.Nonce
@@ -50,7 +50,7 @@ func (d *Daemon) grant(ctx context.Context, peer market.Key, m market.BidMessage
 	terms := market.Grant(offer, bid, sealedBid.Hash(), slots, now.Wall, nonce)
 	sealed := market.SealTerms(d.cfg.Network, d.cfg.Key, terms)
 	record := Record{
-		Lease: market.NewLease(sealed.ID(), terms, now), Sealed: sealed.Encode(),
+		Lease: market.NewLease(sealed.ID(), terms, now, m.Job.EnvHash == market.Env{}.Hash(m.Job.Salt)), Sealed: sealed.Encode(),
 		Offer: m.Offer, Bid: m.Bid, Job: m.Job, Image: image,
 	}
 	// What was promised to a renter that has just gone is still stored: the hold frees it.

@@ -10,6 +10,7 @@ import (
 
 	"haggle/internal/host"
 	"haggle/market"
+	"haggle/runtime"
 )
 
 func TestARefusedBidLeavesNothingReserved(t *testing.T) {
@@ -242,8 +243,15 @@ func TestASignatureThatIsNotTheRentersStartsNothing(t *testing.T) {
 				if l := r.lease(); l.Job != market.JobGranted {
 					t.Errorf("job is %s", l.Job)
 				}
-				if list, _ := r.engine.List(t.Context()); len(list) != 0 {
-					t.Errorf("%d jobs", len(list))
+				// What was made ahead of the signature has not run, and goes with the hold.
+				for _, job := range r.jobs() {
+					if job.State != runtime.Created {
+						t.Errorf("job is %s", job.State)
+					}
+				}
+				pass(31 * time.Second)
+				if list := r.jobs(); len(list) != 0 {
+					t.Errorf("%d jobs are left", len(list))
 				}
 			})
 		})

@@ -84,6 +84,7 @@ func (l *lease) run(ctx context.Context) {
 	if l.state.Job == market.JobRunning {
 		l.load(true)
 	}
+	l.join(ctx)
 	for !l.state.Closed() {
 		select {
 		case <-ctx.Done():

@@ -87,6 +87,7 @@ func TestADaemonThatComesBackGoesOnWhereItWas(t *testing.T) {
 		r.engine.SetDown(true)
 		r.engine.SetDown(false)
 		pass(time.Second)
+		a.env = market.Env{"TOKEN=x"} // a job that cannot be made before the signature
 		a.order([]string{"probe", "polite"}, nil)
 		if err := a.send(); err != nil {
 			t.Fatal(err)

@@ -55,6 +55,16 @@ func inBubble(t *testing.T, test func(t *testing.T, r *rig)) {
 	})
 }
 
+// jobs lists what is in the engine.
+func (r *rig) jobs() []runtime.Status {
+	r.t.Helper()
+	list, err := r.engine.List(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return list
+}
+
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	cards, err := sim.New(sim.Config{Cards: []sim.CardConfig{{Profile: "RTX_4090", Count: 2}}, Serial: "test"})

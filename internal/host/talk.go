@@ -90,12 +90,12 @@ func (l *lease) accepted(ctx context.Context, m market.AcceptMessage) error {
 	before := l.record
 	l.record = record
 	err := l.step(ctx, market.Signed{}, func(ctx context.Context, next market.Lease, drafts []Receipt) error {
-		if next.Job != market.JobPreparing {
+		if next.Job == market.JobEnded { // the hold ran out
 			return l.save(ctx, next, drafts)
 		}
 		return l.d.cfg.Store.Sign(ctx, next, record.Sealed, record.Env)
 	})
-	if err == nil && l.state.Job != market.JobPreparing {
+	if err == nil && l.state.Job == market.JobEnded {
 		err = l.farewell()
 	}
 	if err != nil {

@@ -112,7 +112,7 @@ func (r *testRig) grant(w *wire, m market.BidMessage) (*rigLease, error) {
 		r.cheat.grant(&terms)
 	}
 	sealed := market.SealTerms(testNetwork, r.key, terms)
-	l := &rigLease{rig: r, state: market.NewLease(sealed.ID(), terms, now), sealed: sealed.Encode(), wire: w}
+	l := &rigLease{rig: r, state: market.NewLease(sealed.ID(), terms, now, false), sealed: sealed.Encode(), wire: w}
 	r.leases[sealed.ID()] = l
 	return l, w.Send(r.ctx, market.GrantMessage{Lease: l.sealed})
 }

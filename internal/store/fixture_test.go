@@ -39,7 +39,7 @@ func termsOf(n byte) market.Terms {
 func rigRecord(n byte) host.Record {
 	t := termsOf(n)
 	sealed := market.SealTerms(network, rigKey(), t)
-	l := market.NewLease(sealed.ID(), t, market.Instant{Mono: 5, Wall: t.Issued})
+	l := market.NewLease(sealed.ID(), t, market.Instant{Mono: 5, Wall: t.Issued}, false)
 	return host.Record{
 		Lease: l, Sealed: sealed.Encode(), Offer: []byte("offer"), Bid: []byte("bid"),
 		Job: market.Job{Salt: market.Nonce{n}, Image: "sha256:00", Args: []string{"train", "--fast"}},
