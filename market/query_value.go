@@ -61,34 +61,12 @@ func (k kind) form() form {
 	case kindMemory:
 		return form{
 			name: "memory", bare: "GB", expects: "it takes memory such as 24, 24GB or 512MB", ordered: true, digits: 3, suffix: "GB",
-			units: []unit{
-				{"", 1000, 1},
-				{"g", 1000, 1},
-				{"gb", 1000, 1},
-				{"gib", 1000, 1},
-				{"m", 1000, 1024},
-				{"mb", 1000, 1024},
-				{"mib", 1000, 1024},
-				{"t", 1_024_000, 1},
-				{"tb", 1_024_000, 1},
-				{"tib", 1_024_000, 1},
-			},
+			units: memoryUnits(),
 		}
 	case kindDisk:
 		return form{
 			name: "disk", bare: "GB", expects: "it takes disk such as 100, 100GB, 93GiB or 1TB", ordered: true, digits: 3, suffix: "GB",
-			units: []unit{
-				{"", 1000, 1},
-				{"g", 1000, 1},
-				{"gb", 1000, 1},
-				{"gib", gib, 1_000_000},
-				{"m", 1, 1},
-				{"mb", 1, 1},
-				{"mib", 1 << 20, 1_000_000},
-				{"t", 1_000_000, 1},
-				{"tb", 1_000_000, 1},
-				{"tib", gib << 10, 1_000_000},
-			},
+			units: diskUnits(),
 		}
 	case kindPower:
 		return form{
@@ -110,6 +88,38 @@ func (k kind) form() form {
 		return form{name: "key", expects: "it takes a whole key such as 12D3KooW…, with =, !=, in and notin"}
 	}
 	return form{}
+}
+
+// memoryUnits are powers of two, whatever they are called: memory is sold so.
+func memoryUnits() []unit {
+	return []unit{
+		{"", 1000, 1},
+		{"g", 1000, 1},
+		{"gb", 1000, 1},
+		{"gib", 1000, 1},
+		{"m", 1000, 1024},
+		{"mb", 1000, 1024},
+		{"mib", 1000, 1024},
+		{"t", 1_024_000, 1},
+		{"tb", 1_024_000, 1},
+		{"tib", 1_024_000, 1},
+	}
+}
+
+// diskUnits are powers of ten, but for those that say otherwise.
+func diskUnits() []unit {
+	return []unit{
+		{"", 1000, 1},
+		{"g", 1000, 1},
+		{"gb", 1000, 1},
+		{"gib", gib, 1_000_000},
+		{"m", 1, 1},
+		{"mb", 1, 1},
+		{"mib", 1 << 20, 1_000_000},
+		{"t", 1_000_000, 1},
+		{"tb", 1_000_000, 1},
+		{"tib", gib << 10, 1_000_000},
+	}
 }
 
 // operand is the value of a clause. Which part holds it follows from the field's kind.

@@ -42,7 +42,7 @@ func (p *program) agentRunCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		log, err := logger(p.Err, c)
+		log, err := logger(p.Err, c.LogLevel, c.LogFormat)
 		if err != nil {
 			return err
 		}

@@ -56,7 +56,7 @@ func (p *program) bid(ctx context.Context, b view.BidRequest, quiet bool) (view.
 	if quiet {
 		return l, nil
 	}
-	p.Say("lease %s on %s: %s at %s per slot-hour, budget %s", short(l.ID), clean(l.Rig), clean(cards(l.Slots, l.Model, l.Simulated)), money(l.Price), money(l.Budget))
+	p.Say("lease %s on %s: %s at %s per slot-hour, budget %s", short(l.ID), clean(l.Rig), clean(cards(l.Slots, l.Model, l.Simulated, l.Isolation)), money(l.Price), money(l.Budget))
 	return l, nil
 }
 

@@ -22,14 +22,14 @@ func (p *program) config() (config.Agent, error) {
 	return c, nil
 }
 
-// logger makes the agent's logger as it is configured.
-func logger(w io.Writer, c config.Agent) (*slog.Logger, error) {
+// logger makes a daemon's logger as it is configured.
+func logger(w io.Writer, least, format string) (*slog.Logger, error) {
 	var level slog.Level
-	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
+	if err := level.UnmarshalText([]byte(least)); err != nil {
 		return nil, &config.Error{Key: "log_level", Problem: err.Error(), Hint: "debug, info, warn or error"}
 	}
 	options := &slog.HandlerOptions{Level: level}
-	if c.LogFormat == "json" {
+	if format == "json" {
 		return slog.New(slog.NewJSONHandler(w, options)), nil
 	}
 	return slog.New(slog.NewTextHandler(w, options)), nil

@@ -7,13 +7,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"haggle/internal/cli"
+	"haggle/internal/lab"
 )
 
 // labRequest says which lab to start.
 type labRequest struct {
 	Home   string // "" for the usual place
 	Rigs   int
-	Engine string // "" for the one that fits this machine
+	Engine string // containerd where ""
 }
 
 // labStatus is a lab at a glance.
@@ -57,10 +58,13 @@ func (p *program) labUpCommand() *cobra.Command {
 		Use:     "up",
 		Short:   "start a lab",
 		Long:    "Start a lab and print the line that points haggle to it. Without that line haggle never talks to a lab.",
-		Example: "  haggle lab up\n  haggle lab up --rigs 5\n  eval \"$(haggle lab up)\"",
+		Example: "  haggle lab up\n  haggle lab up --rigs 5\n  haggle lab up --engine process   # no root, no containers, NO ISOLATION\n  eval \"$(haggle lab up)\"",
 	}, func(ctx context.Context, _ []string) error {
-		if r.Rigs < 1 {
+		switch {
+		case r.Rigs < 1:
 			return cli.Usage("--rigs must be at least 1", "leave it out for 3")
+		case r.Engine != "" && r.Engine != string(lab.Containers) && r.Engine != string(lab.Processes):
+			return cli.Usage("--engine knows no "+r.Engine, "it knows containerd, and process where there is no root")
 		}
 		r.Home = p.labHome()
 		s, err := p.labUp(ctx, r, p.Err)
@@ -74,7 +78,7 @@ func (p *program) labUpCommand() *cobra.Command {
 		return nil
 	})
 	c.Flags().IntVar(&r.Rigs, "rigs", 3, "number of rigs")
-	c.Flags().StringVar(&r.Engine, "engine", "", "what runs the jobs: containerd, or process where there is no root")
+	c.Flags().StringVar(&r.Engine, "engine", "", "what runs the jobs: containerd (the default), or process where there is no root")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON in place of the line")
 	return c
 }

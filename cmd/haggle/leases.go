@@ -77,7 +77,7 @@ func (p *program) printLeases(list []view.Lease) error {
 			exit = strconv.FormatInt(*l.Exit, 10)
 		}
 		rows = append(rows, []string{
-			short(l.ID), l.Rig, cards(l.Slots, l.Model, l.Simulated), state, exit, lasting(l.BilledMs), money(l.Spent),
+			short(l.ID), l.Rig, cards(l.Slots, l.Model, l.Simulated, l.Isolation), state, exit, lasting(l.BilledMs), money(l.Spent),
 			l.Signed.Text + " in #" + strconv.FormatUint(uint64(l.Receipts), 10), l.Debt,
 		})
 	}

@@ -24,20 +24,23 @@ func printLine(w io.Writer, v any) error {
 	return nil
 }
 
-// card names a model, with the cli.Badge if it is simulated.
-func card(model string, simulated bool) string {
+// card names a model, with the cli.Badge if it is simulated, and with cli.NoIsolation where its rig keeps jobs apart by none.
+func card(model string, simulated bool, isolation string) string {
 	if model == "" {
 		return ""
 	}
 	if simulated {
-		return model + " " + cli.Badge
+		model += " " + cli.Badge
+	}
+	if isolation == "none" {
+		model += " " + cli.NoIsolation
 	}
 	return model
 }
 
 // cards names a number of cards.
-func cards(n int, model string, simulated bool) string {
-	return strconv.Itoa(n) + " × " + card(model, simulated)
+func cards(n int, model string, simulated bool, isolation string) string {
+	return strconv.Itoa(n) + " × " + card(model, simulated, isolation)
 }
 
 func money(m view.Money) string {

@@ -87,6 +87,7 @@ func (p *program) root() *cobra.Command {
 	add(groupMarket, p.offersCommand(), p.showCommand(), p.runCommand(), p.bidCommand())
 	add(groupLease, p.leasesCommand(), p.logsCommand(), p.stopCommand(), p.receiptsCommand(), p.exportCommand(), p.verifyCommand())
 	add(groupHouse, p.statusCommand(), p.peersCommand(), p.agentCommand(), p.labCommand(), p.versionCommand())
+	root.AddCommand(p.labRigCommand())
 	root.SetHelpCommandGroupID(groupHouse)
 	root.SetCompletionCommandGroupID(groupHouse)
 	return root

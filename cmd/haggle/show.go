@@ -45,7 +45,7 @@ func (p *program) printOffer(o view.Offer) error {
 	}
 	if err := p.Facts("offer", o.Hash,
 		"rig", o.Rig+"  "+o.RigKey,
-		"gpu", cards(o.Slots, o.Model, o.Simulated)+", "+strconv.Itoa(o.Free)+" free, "+strconv.FormatInt(o.MemoryGiB, 10)+" GiB each",
+		"gpu", cards(o.Slots, o.Model, o.Simulated, o.Isolation)+", "+strconv.Itoa(o.Free)+" free, "+strconv.FormatInt(o.MemoryGiB, 10)+" GiB each",
 		"vendor", o.Vendor,
 		"price", per,
 		"disk", hour(o.DiskPrice, "GB-hour"),
@@ -71,7 +71,7 @@ func (p *program) printOffer(o view.Offer) error {
 		if s.LeasedUntil != 0 {
 			state = "leased"
 		}
-		rows = append(rows, []string{strconv.Itoa(int(s.Index)), card(s.Model, o.Simulated), s.RawModel, s.Health, state})
+		rows = append(rows, []string{strconv.Itoa(int(s.Index)), card(s.Model, o.Simulated, o.Isolation), s.RawModel, s.Health, state})
 	}
 	return p.Table("SLOT GPU NAME HEALTH STATE", rows)
 }

@@ -26,7 +26,7 @@ func (p *program) stopCommand() *cobra.Command {
 		if asJSON {
 			return p.JSON(l)
 		}
-		p.Show("lease %s on %s, %s: %s", short(l.ID), clean(l.Rig), clean(cards(l.Slots, l.Model, l.Simulated)), clean(l.State))
+		p.Show("lease %s on %s, %s: %s", short(l.ID), clean(l.Rig), clean(cards(l.Slots, l.Model, l.Simulated, l.Isolation)), clean(l.State))
 		return nil
 	})
 	c.Flags().BoolVar(&kill, "kill", false, "SIGKILL at once")

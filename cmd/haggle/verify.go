@@ -175,7 +175,7 @@ func (p *program) printJudgement(j market.Judgement, verbose bool) error {
 	}
 	gpu := ""
 	if v.Slots > 0 {
-		gpu = cards(v.Slots, v.Model, v.simulated)
+		gpu = cards(v.Slots, v.Model, v.simulated, "")
 	}
 	return p.Facts("network", v.Network, "lease", v.Lease, "rig", v.Rig, "renter", v.Renter, "gpu", gpu,
 		"total", total, "end", end, "guilty", v.Guilty, "verdict", v.Verdict+": "+meaning(j.Verdict))

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"haggle/internal/assemble/agent"
+	"haggle/internal/cli"
 	"haggle/internal/config"
 	"haggle/internal/lab"
 	"haggle/market"
@@ -50,7 +51,7 @@ func labUp(ctx context.Context, r labRequest, progress io.Writer) (labStatus, er
 	if err != nil {
 		return labStatus{}, err
 	}
-	c.Rigs = r.Rigs
+	c.Rigs, c.Engine = r.Rigs, lab.Engine(r.Engine)
 	s, err := lab.Up(ctx, c)
 	if errors.Is(err, lab.ErrUp) {
 		_, _ = fmt.Fprintln(progress, "haggle: the lab is up already") // where stderr is closed nobody listens
@@ -123,8 +124,8 @@ func startProgram(argv, env []string, log string) (int, error) {
 // labFault puts what a lab can fail of into words.
 func labFault(err error) error {
 	switch {
-	case errors.Is(err, lab.ErrNotRoot):
-		return hinted(market.ClassUsage, err.Error(), "run it as root, for example with sudo -E")
+	case errors.Is(err, lab.ErrNoContainers):
+		return hinted(market.ClassUsage, err.Error(), "`haggle lab up --engine process` does without: its jobs are plain processes, with "+cli.NoIsolation)
 	case errors.Is(err, lab.ErrNotThere):
 		return hinted(market.ClassNotFound, err.Error(), "`haggle lab up` starts one")
 	}

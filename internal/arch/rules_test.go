@@ -21,7 +21,7 @@ func mayImport() map[string][]string {
 		"runtime":                   {},
 		"runtime/archive":           {},
 		"runtime/containerd":        {"runtime"},
-		"runtime/process":           {"runtime"},
+		"runtime/process":           {"runtime", "runtime/archive"},
 		"runtime/remote":            {"runtime"},
 		"runtime/runtimetest":       {"runtime", "runtime/archive"},
 		"runtime/runtimetest/probe": {"runtime", "runtime/runtimetest"},
@@ -45,11 +45,14 @@ func mayImport() map[string][]string {
 		},
 		"internal/assemble/rig": {
 			"market", "p2p", "nvml", "nvml/sim", "nvml/bench", "nvml/nvidia", "nvml/proof",
-			"runtime", "runtime/archive", "runtime/containerd", "runtime/remote", "internal/assemble",
+			"runtime", "runtime/archive", "runtime/containerd", "runtime/remote", "internal/assemble", "internal/assemble/rigcore",
 			"internal/view", "internal/host", "internal/store", "internal/api", "internal/config",
 		},
 		"internal/assemble/labrig": {
-			"market", "p2p", "nvml", "nvml/sim", "runtime", "runtime/archive", "runtime/process",
+			"market", "nvml", "runtime/process", "internal/assemble/rigcore", "internal/config",
+		},
+		"internal/assemble/rigcore": {
+			"market", "p2p", "nvml", "nvml/sim", "runtime", "internal/assemble",
 			"internal/view", "internal/host", "internal/store", "internal/api", "internal/config",
 		},
 
@@ -161,15 +164,16 @@ func neverReach() map[string][]string {
 	}
 	network := []string{"github.com/libp2p", "modernc.org/sqlite"}
 	return map[string][]string{
-		"market":                   append([]string{"net", "os/exec", "database/sql", "github.com/opencontainers"}, network...),
-		"tui":                      network,
-		"internal/view":            network,
-		"internal/api":             network,
-		"internal/host":            network,
-		"internal/renter":          network,
-		"internal/lab/train":       append([]string{"net"}, network...),
-		"internal/assemble/labrig": {"haggle/nvml/nvidia", "github.com/NVIDIA", "github.com/containerd/containerd"},
-		"cmd/haggle":               rig,
+		"market":                    append([]string{"net", "os/exec", "database/sql", "github.com/opencontainers"}, network...),
+		"tui":                       network,
+		"internal/view":             network,
+		"internal/api":              network,
+		"internal/host":             network,
+		"internal/renter":           network,
+		"internal/lab/train":        append([]string{"net"}, network...),
+		"internal/assemble/rigcore": {"haggle/nvml/nvidia", "github.com/NVIDIA", "github.com/containerd/containerd"},
+		"internal/assemble/labrig":  {"haggle/nvml/nvidia", "github.com/NVIDIA", "github.com/containerd/containerd"},
+		"cmd/haggle":                rig,
 	}
 }
 

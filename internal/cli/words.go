@@ -9,6 +9,9 @@ import (
 // Badge marks a simulated card wherever one is named.
 const Badge = "SIM"
 
+// NoIsolation marks a rig whose jobs are plain processes wherever its cards are named.
+const NoIsolation = "NO ISOLATION"
+
 // Words bounds the number of a command's arguments and names what is missing or too much.
 func Words(least, most int, name string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {

@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // rigPrefix begins the names of a rig's variables.
 const rigPrefix = "HAGGLED_"
@@ -13,7 +16,11 @@ func RigKnobs() []Knob { return knobs(rigTable()) }
 
 // rigTable has the knobs without a table first, as TOML wants them.
 func rigTable() []spec[Rig] {
-	table := []spec[Rig]{
+	return slices.Concat(marketTable(), machineTable(), priceTable(), ruleTable())
+}
+
+func marketTable() []spec[Rig] {
+	return []spec[Rig]{
 		{
 			Knob: Knob{
 				Name: "network", Kind: KindText, Default: "main",
@@ -63,6 +70,11 @@ func rigTable() []spec[Rig] {
 			},
 			field: func(r *Rig) any { return &r.LogFormat }, check: oneOf("text", "json"),
 		},
+	}
+}
+
+func machineTable() []spec[Rig] {
+	return []spec[Rig]{
 		{
 			Knob: Knob{
 				Name: "cards.simulated", Kind: KindSimulated,
@@ -106,7 +118,6 @@ func rigTable() []spec[Rig] {
 			field: func(r *Rig) any { return &r.Host.Memory },
 		},
 	}
-	return append(append(table, priceTable()...), ruleTable()...)
 }
 
 func priceTable() []spec[Rig] {

@@ -64,6 +64,9 @@ func Down(ctx context.Context, c Config) error {
 	if len(homes) == 0 {
 		return fmt.Errorf("%w in %s", ErrNotThere, c.Home)
 	}
+	if c.Engine, err = savedEngine(c.Home); err != nil {
+		return err
+	}
 	errs := []error{c.stopAgent(ctx)}
 	for _, home := range homes {
 		c.say("stopping %s", filepath.Base(home))
@@ -98,7 +101,7 @@ func (c *Config) stopAgent(ctx context.Context) error {
 // answerLimit is how long a program may take to answer before it is taken for one that hangs.
 const answerLimit = 10 * time.Second
 
-// stopRig ends a rig's daemon, then has haggled take away all that its engine made.
+// stopRig ends a rig's daemon, then has its program take away all that its engine made.
 func (c *Config) stopRig(ctx context.Context, home string) error {
 	paths, err := config.RigPaths(home)
 	if err != nil {
@@ -115,12 +118,13 @@ func (c *Config) stopRig(ctx context.Context, home string) error {
 			return err
 		}
 	}
-	if err := endAll(ctx, name, "serve", "--home", home); err != nil {
+	if err := endAll(ctx, name, c.serve(home)[1:]...); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, stopLimit)
 	defer cancel()
-	purge := exec.CommandContext(ctx, c.Haggled, "purge", "--yes", "--home", home)
+	words := c.purge(home)
+	purge := exec.CommandContext(ctx, words[0], words[1:]...)
 	if out, err := purge.CombinedOutput(); err != nil {
 		return fmt.Errorf("purge %s: %w: %s", name, err, out)
 	}

@@ -1,8 +1,9 @@
-// Package lab starts and stops a whole market on one machine: rigs with simulated cards, each a haggled of its own with a
-// containerd of its own, and a renter's agent, all on loopback only.
+// Package lab starts and stops a whole market on one machine: rigs with simulated cards and a renter's agent, all on loopback
+// only. Each rig is a haggled of its own with a containerd of its own or, where that is not to be had, a haggle that runs jobs
+// as plain processes.
 //
-// A lab is a folder: the folder itself is the agent's home, rig-1, rig-2, … below it are the rigs'. What is in the folder
-// is all that a later Down needs; no state is kept elsewhere.
+// A lab is a folder: the folder itself is the agent's home, rig-1, rig-2, … below it are the rigs', and the file engine says
+// what runs the jobs. What is in the folder is all that a later Down needs; no state is kept elsewhere.
 package lab
 
 import (
@@ -37,8 +38,9 @@ const ImageName = "lab"
 type Config struct {
 	Home    string // the lab's folder
 	Rigs    int    // DefaultRigs where 0
-	Haggle  string // path of the haggle program: the agent, and the job inside the image
-	Haggled string // path of the haggled program
+	Engine  Engine // of a new lab; Containers where "". Down goes by what the lab was made with.
+	Haggle  string // path of the haggle program: the agent, the job inside the image, and the rigs without containers
+	Haggled string // path of the haggled program: the rigs with containers
 	// Start starts a program that outlives this one, with its output appended to a log file, and returns its process.
 	Start func(argv, env []string, log string) (pid int, err error)
 	// Progress receives one line per step for people.
@@ -63,9 +65,10 @@ type RigStatus struct {
 
 // Errors that a caller tells apart.
 var (
-	ErrNotRoot  = errors.New("a lab starts real containers and needs root here")
-	ErrNotThere = errors.New("there is no lab")
-	ErrUp       = errors.New("the lab is up already")
+	// ErrNoContainers: this machine, or this user, cannot start them. A lab of Processes can be had.
+	ErrNoContainers = errors.New("a lab of containers cannot be started here")
+	ErrNotThere     = errors.New("there is no lab")
+	ErrUp           = errors.New("the lab is up already")
 )
 
 // Up makes a lab and returns when the agent sees an offer of every rig. If it cannot, what was started is taken down again.
@@ -94,16 +97,10 @@ func (c *Config) check() error {
 	if c.Rigs == 0 {
 		c.Rigs = DefaultRigs
 	}
-	switch {
-	case c.Rigs < 1 || c.Rigs > MaxRigs:
+	if c.Rigs < 1 || c.Rigs > MaxRigs {
 		return fmt.Errorf("a lab has 1 to %d rigs", MaxRigs)
-	case os.Geteuid() != 0:
-		return ErrNotRoot
 	}
-	if _, err := os.Stat(c.Haggled); err != nil {
-		return fmt.Errorf("haggled is not beside haggle: %w", err)
-	}
-	return nil
+	return c.checkEngine()
 }
 
 func (c *Config) say(format string, args ...any) {
@@ -116,6 +113,9 @@ func (c *Config) say(format string, args ...any) {
 func (c *Config) build(ctx context.Context) error {
 	if err := os.MkdirAll(c.Home, 0o700); err != nil {
 		return fmt.Errorf("make the lab's folder: %w", err)
+	}
+	if err := c.saveEngine(); err != nil {
+		return err
 	}
 	c.say("making the job image from this program")
 	image := filepath.Join(c.Home, "lab.tar")
@@ -155,7 +155,7 @@ func (c *Config) startRigs(ctx context.Context, network, image string) ([]string
 			return nil, err
 		}
 		c.say("starting %s: %d simulated %s at %s USD an hour", cfg.Name, cfg.Cards.Simulated[0].Count, cfg.Cards.Simulated[0].Profile, cfg.Prices.Slot)
-		pid, err := c.Start([]string{c.Haggled, "serve", "--home", cfg.Paths.Home}, nil, cfg.Paths.Log)
+		pid, err := c.Start(c.serve(cfg.Paths.Home), nil, cfg.Paths.Log)
 		if err != nil {
 			return nil, fmt.Errorf("start %s: %w", cfg.Name, err)
 		}

@@ -23,7 +23,8 @@ const (
 
 // Log returns the bytes of a lease's log file as the rig keeps it, framed, from an offset that is 0 or the end of a record.
 // Following, it ends with the log's end mark and survives connections that break and a rig that is away, however long;
-// otherwise it ends with the log as it is. No byte comes twice and none is missing. ctx bounds the reader as a whole; the
+// otherwise it ends with the log as it is. A rig that cannot be reached at all is an error at once, unless a job is followed
+// that goes on as far as the agent knows. No byte comes twice and none is missing. ctx bounds the reader as a whole; the
 // caller closes it.
 func (a *Agent) Log(ctx context.Context, id string, offset int64, follow bool) (io.ReadCloser, error) {
 	r, err := a.find(ctx, id)
@@ -35,7 +36,7 @@ func (a *Agent) Log(ctx context.Context, id string, offset int64, follow bool) (
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	t := &tail{a: a, ctx: ctx, cancel: cancel, record: r, follow: follow, at: offset, frames: frames{end: offset}}
-	if err := t.open(); err != nil && !t.early(err) {
+	if err := t.open(); err != nil && !t.early(err) && !t.passing(err) {
 		err = fault(ctx, err, r.Terms.Rig)
 		cancel()
 		return nil, err
@@ -182,6 +183,12 @@ func (t *tail) broken(err error) error {
 		return t.ctx.Err()
 	}
 	return nil
+}
+
+// passing reports whether an error says nothing about the log of a job that goes on: its rig is away, or busy.
+func (t *tail) passing(err error) bool {
+	var refusal *market.Error
+	return t.follow && !t.ended() && t.ctx.Err() == nil && (!errors.As(err, &refusal) || transient(refusal.Code))
 }
 
 // early reports whether an error only says that there is no log yet.

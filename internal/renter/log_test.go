@@ -103,6 +103,27 @@ func TestAFollowedLogSurvivesARigThatIsAwayForMinutes(t *testing.T) {
 	})
 }
 
+func TestAFollowedLogThatIsOpenedWhileItsRigIsAwayWaitsForIt(t *testing.T) {
+	inHouse(t, oneRig(nil), func(t *testing.T, h *house) {
+		l := h.mustBid(nil)
+		rig := h.rig(0)
+		rig.mu.Lock()
+		rig.log = testLog(50)
+		rig.mu.Unlock()
+		rig.setDown(true)
+		r, err := h.agent.Log(t.Context(), l.ID, 0, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		time.AfterFunc(4*time.Minute, func() { rig.setDown(false) })
+		got, err := io.ReadAll(r)
+		if err != nil || !bytes.Equal(got, rig.log) {
+			t.Errorf("read %d bytes of %d, %v", len(got), len(rig.log), err)
+		}
+	})
+}
+
 func TestALogOfARigThatIsAwayFails(t *testing.T) {
 	inHouse(t, oneRig(nil), func(t *testing.T, h *house) {
 		l := h.mustBid(nil)

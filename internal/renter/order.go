@@ -216,7 +216,7 @@ func (o order) draft(cfg Config, c candidate) (Record, error) {
 	return Record{
 		Bid: sealed.Hash(), Offer: c.offer.raw, SealedBid: sealed.Encode(), Job: job, Env: o.env,
 		RigName: offer.Name, Model: c.model, Image: o.image,
-		State: State{Created: now.UnixMilli(), Since: now.UnixMilli()},
+		State: State{Created: now.UnixMilli(), Since: now.UnixMilli(), Isolation: offer.Host.Isolation},
 	}, nil
 }
 

@@ -36,9 +36,10 @@ type State struct {
 	RunningAt int64           `cbor:"8,keyasint"`           // wall time at which the agent saw it run, 0 if it has not
 	Refused   *market.Error   `cbor:"9,keyasint,omitempty"` // why there is no lease
 	Disputed  bool            `cbor:"10,keyasint"`
-	Seen      int64           `cbor:"11,keyasint"` // wall time of the rig's last word
-	Created   int64           `cbor:"12,keyasint"` // wall time of the bid
-	Acked     bool            `cbor:"13,keyasint"` // the rig has stored the final receipt
+	Seen      int64           `cbor:"11,keyasint"`           // wall time of the rig's last word
+	Created   int64           `cbor:"12,keyasint"`           // wall time of the bid
+	Acked     bool            `cbor:"13,keyasint"`           // the rig has stored the final receipt
+	Isolation string          `cbor:"14,keyasint,omitempty"` // as the offer said
 }
 
 // Receipt is a sealed receipt as the agent keeps it; both sides have signed it.

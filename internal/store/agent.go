@@ -33,23 +33,19 @@ func (a *Agent) Instance(context.Context) (market.Nonce, error) { return a.db.in
 // Save adds or replaces a record by its bid. The error is ErrFork if the bid has another lease already, or if the sealed
 // terms are not those of the lease. A head behind the one that is kept is passed over: what both signed is not forgotten.
 func (a *Agent) Save(ctx context.Context, r renter.Record) error {
-	return a.db.update(ctx, "save bid "+r.Bid.String(), func(ctx context.Context, tx *sql.Tx) error {
-		return saveRecord(ctx, tx, r)
-	})
+	return a.save(ctx, "save bid "+r.Bid.String(), r, func(context.Context, *sql.Tx) error { return nil })
 }
 
 // Sign keeps a receipt that the agent has just signed, together with the record. Signing the same content again changes
 // nothing; the error is ErrFork if the agent has signed other content of that number, and then nothing is saved.
 func (a *Agent) Sign(ctx context.Context, r renter.Record, receipt renter.Receipt) error {
-	return a.db.update(ctx, fmt.Sprintf("sign receipt %d of lease %s", receipt.Seq, r.Lease), func(ctx context.Context, tx *sql.Tx) error {
+	what := fmt.Sprintf("sign receipt %d of lease %s", receipt.Seq, r.Lease)
+	return a.save(ctx, what, r, func(ctx context.Context, tx *sql.Tx) error {
 		if receipt.Lease != r.Lease {
 			return fmt.Errorf("of lease %s: %w", receipt.Lease, ErrFork)
 		}
 		body, err := bodyOf(receipt.Sealed)
 		if err != nil {
-			return err
-		}
-		if err := saveRecord(ctx, tx, r); err != nil {
 			return err
 		}
 		done, err := tx.ExecContext(ctx, `INSERT INTO receipt (lease, seq, body, sealed) VALUES (?, ?, ?, ?)
@@ -65,10 +61,8 @@ func (a *Agent) Sign(ctx context.Context, r renter.Record, receipt renter.Receip
 // Dispute keeps a signed refusal of a receipt, together with the record. There is one refusal a receipt: the same again
 // changes nothing, and for another the error is ErrFork and nothing is saved.
 func (a *Agent) Dispute(ctx context.Context, r renter.Record, seq uint32, reject []byte) error {
-	return a.db.update(ctx, fmt.Sprintf("dispute receipt %d of lease %s", seq, r.Lease), func(ctx context.Context, tx *sql.Tx) error {
-		if err := saveRecord(ctx, tx, r); err != nil {
-			return err
-		}
+	what := fmt.Sprintf("dispute receipt %d of lease %s", seq, r.Lease)
+	return a.save(ctx, what, r, func(ctx context.Context, tx *sql.Tx) error {
 		done, err := tx.ExecContext(ctx, `INSERT INTO reject (lease, seq, sealed) VALUES (?, ?, ?)
 			ON CONFLICT (lease, seq) DO UPDATE SET sealed = sealed WHERE sealed = excluded.sealed`, r.Lease[:], seq, reject)
 		if err != nil {
@@ -76,6 +70,26 @@ func (a *Agent) Dispute(ctx context.Context, r renter.Record, seq uint32, reject
 		}
 		return needRow(done, ErrFork)
 	})
+}
+
+// save saves a record together with something else.
+func (a *Agent) save(ctx context.Context, what string, r renter.Record, also func(context.Context, *sql.Tx) error) error {
+	var taken bool
+	err := a.db.update(ctx, what, func(ctx context.Context, tx *sql.Tx) (err error) {
+		if agentSecrets(r) == nil {
+			if taken, err = present(ctx, tx, `SELECT 1 FROM record WHERE bid = ? AND env IS NOT NULL`, r.Bid[:]); err != nil {
+				return err
+			}
+		}
+		if err := saveRecord(ctx, tx, r); err != nil {
+			return err
+		}
+		return also(ctx, tx)
+	})
+	if err == nil {
+		a.db.forget(ctx, taken)
+	}
+	return err
 }
 
 func saveRecord(ctx context.Context, tx *sql.Tx, r renter.Record) error {

@@ -131,6 +131,26 @@ func (d *database) update(ctx context.Context, what string, change func(context.
 	return nil
 }
 
+// forget empties the log if a change has taken an environment out of the file: until then the log still holds it. A reader
+// that is in the way for long leaves that to the next time, or to the end; the change itself is kept either way.
+func (d *database) forget(ctx context.Context, taken bool) {
+	if taken {
+		_, _ = d.write.ExecContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`)
+	}
+}
+
+// present tells whether a query finds a row. It is asked within a change.
+func present(ctx context.Context, tx *sql.Tx, query string, args ...any) (bool, error) {
+	var one int
+	switch err := tx.QueryRowContext(ctx, query, args...).Scan(&one); {
+	case missing(err):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return true, nil
+}
+
 // row is what a query's one row or the current row of many can do.
 type row interface{ Scan(into ...any) error }
 

@@ -69,7 +69,13 @@ func (r *Rig) Sign(ctx context.Context, l market.Lease, sealed []byte, env marke
 // Save saves a lease's state together with receipts of it. A receipt that is kept already is not replaced by its draft.
 // The error is ErrFork if a receipt of that number with other content is kept; then nothing is saved.
 func (r *Rig) Save(ctx context.Context, l market.Lease, receipts ...host.Receipt) error {
-	return r.db.update(ctx, "save lease "+l.ID.String(), func(ctx context.Context, tx *sql.Tx) error {
+	var taken bool
+	err := r.db.update(ctx, "save lease "+l.ID.String(), func(ctx context.Context, tx *sql.Tx) (err error) {
+		if l.Job == market.JobEnded {
+			if taken, err = present(ctx, tx, `SELECT 1 FROM lease WHERE id = ? AND env IS NOT NULL`, l.ID[:]); err != nil {
+				return err
+			}
+		}
 		done, err := tx.ExecContext(ctx, `UPDATE lease SET job = ?1, closed = ?2, state = ?3,
 			env = CASE WHEN ?1 = ?4 THEN NULL ELSE env END WHERE id = ?5`,
 			string(l.Job), l.Closed(), state(l), string(market.JobEnded), l.ID[:])
@@ -86,6 +92,10 @@ func (r *Rig) Save(ctx context.Context, l market.Lease, receipts ...host.Receipt
 		}
 		return nil
 	})
+	if err == nil {
+		r.db.forget(ctx, taken)
+	}
+	return err
 }
 
 func saveReceipt(ctx context.Context, tx *sql.Tx, id market.LeaseID, r host.Receipt) error {

@@ -183,10 +183,11 @@ func TestAnEnvironmentLeavesTheFileWithItsJob(t *testing.T) {
 	must(t, s.Create(t.Context(), r))
 	r.Lease.Job = market.JobEnded
 	must(t, s.Save(t.Context(), r.Lease))
-	must(t, s.Close())
-	data, err := os.ReadFile(p)
-	must(t, err)
-	if strings.Contains(string(data), "secret-token") {
-		t.Error("the file still holds the environment's value")
+	for _, name := range []string{p, p + "-wal"} {
+		data, err := os.ReadFile(name)
+		must(t, err)
+		if strings.Contains(string(data), "secret-token") {
+			t.Errorf("%s still holds the environment's value", name)
+		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 // ErrNotArchive means that the bytes are no OCI image archive with exactly one image.
 var ErrNotArchive = errors.New("not an OCI image archive")
 
-// Bounds on what Inspect keeps.
+// Bounds on what Inspect keeps, and Extract reads.
 const (
 	maxDocument  = 1 << 20
 	maxDocuments = 64
@@ -33,29 +33,34 @@ type Info struct {
 // Inspect reads an archive to its end and returns what it describes. Memory is bounded whatever the archive
 // holds; the caller bounds its length. Layers are skipped and not checked.
 func Inspect(r io.Reader) (Info, error) {
+	info, _, err := inspect(r)
+	return info, err
+}
+
+func inspect(r io.Reader) (Info, v1.Manifest, error) {
+	var manifest v1.Manifest
 	docs, err := readDocuments(tar.NewReader(r))
 	if err != nil {
-		return Info{}, err
+		return Info{}, manifest, err
 	}
 	// What follows the end of the tar belongs to the stream all the same.
 	if _, err := io.Copy(io.Discard, r); err != nil {
-		return Info{}, fmt.Errorf("read archive: %w", err)
+		return Info{}, manifest, fmt.Errorf("read archive: %w", err)
 	}
 	var index v1.Index
 	if err := decode(docs, v1.ImageIndexFile, &index); err != nil {
-		return Info{}, err
+		return Info{}, manifest, err
 	}
 	if len(index.Manifests) != 1 {
-		return Info{}, fmt.Errorf("%w: it holds %d images", ErrNotArchive, len(index.Manifests))
+		return Info{}, manifest, fmt.Errorf("%w: it holds %d images", ErrNotArchive, len(index.Manifests))
 	}
 	entry := index.Manifests[0]
-	var manifest v1.Manifest
 	if err := decodeBlob(docs, entry, &manifest); err != nil {
-		return Info{}, err
+		return Info{}, manifest, err
 	}
 	var config v1.Image
 	if err := decodeBlob(docs, manifest.Config, &config); err != nil {
-		return Info{}, err
+		return Info{}, manifest, err
 	}
 	info := Info{
 		Name:   entry.Annotations[NameAnnotation],
@@ -65,11 +70,11 @@ func Inspect(r io.Reader) (Info, error) {
 	}
 	for _, l := range manifest.Layers {
 		if l.Size < 0 || info.Size+l.Size < info.Size {
-			return Info{}, fmt.Errorf("%w: layer of %d bytes", ErrNotArchive, l.Size)
+			return Info{}, manifest, fmt.Errorf("%w: layer of %d bytes", ErrNotArchive, l.Size)
 		}
 		info.Size += l.Size
 	}
-	return info, nil
+	return info, manifest, nil
 }
 
 // readDocuments keeps the entries that are small enough to be documents.
@@ -110,7 +115,8 @@ func decode(docs map[string][]byte, name string, into any) error {
 }
 
 func decodeBlob(docs map[string][]byte, d v1.Descriptor, into any) error {
-	if d.Digest.Algorithm() != digest.SHA256 || d.Digest.Validate() != nil {
+	// Validate comes first: Algorithm panics on what is no digest.
+	if d.Digest.Validate() != nil || d.Digest.Algorithm() != digest.SHA256 {
 		return fmt.Errorf("%w: digest %.100q", ErrNotArchive, d.Digest)
 	}
 	name := blobPath(d.Digest)

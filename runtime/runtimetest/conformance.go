@@ -22,6 +22,8 @@ type Subject struct {
 	Program archive.File
 	// Patience bounds one step, as a slow machine needs it. Nothing waits for its end when all goes well.
 	Patience time.Duration
+	// NoMemoryLimit says that the engine keeps no limit of memory, and says so itself; what examines one is left out.
+	NoMemoryLimit bool
 }
 
 // suite is a Subject with an image of the program, and the numbering of its jobs.

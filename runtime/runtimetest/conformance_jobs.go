@@ -197,6 +197,9 @@ func (s *suite) stopCreated(t *testing.T) {
 }
 
 func (s *suite) oom(t *testing.T) {
+	if s.NoMemoryLimit {
+		t.Skip("this engine keeps no limit of memory")
+	}
 	spec := s.spec(t, "alloc", "500")
 	spec.MemoryBytes = 64 << 20
 	id := s.create(t, spec)

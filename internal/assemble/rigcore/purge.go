@@ -1,6 +1,4 @@
-//go:build linux
-
-package rig
+package rigcore
 
 import (
 	"context"
@@ -10,16 +8,20 @@ import (
 	"log/slog"
 	"os"
 
-	"haggle/internal/assemble"
 	"haggle/internal/config"
 	"haggle/internal/store"
-	"haggle/market"
-	"haggle/p2p"
 )
+
+// Purger is an engine that can be taken off a machine.
+type Purger interface {
+	// Purge ends every job and removes all that the engine ever made.
+	Purge(ctx context.Context) error
+	Close() error
+}
 
 // Purge ends every job of a rig whose daemon does not run, and removes all that its engine ever made. The rig's key and its
 // database, with every receipt, stay. It is refused while the daemon runs.
-func Purge(ctx context.Context, cfg config.Rig, log *slog.Logger) (err error) {
+func Purge[E Purger](ctx context.Context, cfg config.Rig, log *slog.Logger, open func(config.Rig, *slog.Logger) (E, error)) (err error) {
 	if _, err := os.Stat(cfg.Paths.Database); err == nil {
 		// Whoever holds the database is the rig: nobody can start it while its jobs are being ended.
 		held, err := store.OpenRig(ctx, cfg.Paths.Database)
@@ -30,7 +32,7 @@ func Purge(ctx context.Context, cfg config.Rig, log *slog.Logger) (err error) {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("purge: %w", err)
 	}
-	engine, err := Engine(cfg, log)
+	engine, err := open(cfg, log)
 	if err != nil {
 		return err
 	}
@@ -39,19 +41,4 @@ func Purge(ctx context.Context, cfg config.Rig, log *slog.Logger) (err error) {
 		return fmt.Errorf("purge: %w", err)
 	}
 	return os.RemoveAll(cfg.Paths.Run)
-}
-
-// Explain puts into words what keeps a rig from starting.
-func Explain(err error) (market.Explanation, bool) { return assemble.Explain(err) }
-
-// MakeKey makes a rig's key, if there is none yet, and returns its public half.
-func MakeKey(cfg config.Rig) (market.Key, error) {
-	if err := cfg.Paths.Make(); err != nil {
-		return market.Key{}, err
-	}
-	private, err := p2p.LoadOrCreateKey(cfg.Paths.Key)
-	if err != nil {
-		return market.Key{}, err
-	}
-	return market.KeyOf(private), nil
 }

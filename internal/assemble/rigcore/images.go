@@ -1,6 +1,4 @@
-//go:build linux
-
-package rig
+package rigcore
 
 import (
 	"context"
