@@ -69,7 +69,13 @@ func (p *program) root() *cobra.Command {
 			}
 			return cli.Usage("there is no command "+args[0], "did you mean "+strings.Join(near, " or ")+"?")
 		},
-		RunE:                       func(c *cobra.Command, _ []string) error { return c.Help() },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if !p.onTerminal() {
+				return c.Help()
+			}
+			p.fault = p.screens(c.Context())
+			return nil
+		},
 		SuggestionsMinimumDistance: 2,
 	}
 	root.PersistentFlags().StringVar(&p.home, "home", "", "keep all files under this folder (HAGGLE_HOME)")

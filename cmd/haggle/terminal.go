@@ -1,18 +1,11 @@
 package main
 
-import (
-	"io"
-	"os"
-)
+import "io"
 
 // forJob returns where a job's output goes: as it is into files and pipes, without control sequences onto a terminal, which a
 // hostile rig must not steer.
 func forJob(w io.Writer) io.Writer {
-	f, ok := w.(*os.File)
-	if !ok {
-		return w
-	}
-	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+	if !isTerminal(w) {
 		return w
 	}
 	return &plainWriter{w: w}

@@ -81,7 +81,7 @@ func (r rules) owner(imported string) (owner, bool) {
 func (r rules) owns(o owner, from string, test bool) bool {
 	switch {
 	case slices.Contains(o.by, "tests"):
-		return test || slices.Contains(r.doubles, from)
+		return test || slices.Contains(r.doubles, from) || slices.Contains(o.by, from)
 	case slices.Contains(o.by, "*"):
 		return from != "market"
 	default:

@@ -62,8 +62,9 @@ func mayImport() map[string][]string {
 		},
 		"internal/lab/train": {},
 
-		"internal/arch": {},
-		"internal/e2e":  {},
+		"internal/arch":  {},
+		"internal/e2e":   {},
+		"internal/shots": {},
 		"internal/bench": {
 			"market", "market/markettest", "p2p", "nvml", "nvml/sim", "runtime", "runtime/archive",
 			"internal/view", "internal/api", "internal/config", "internal/lab",
@@ -140,7 +141,8 @@ func owners() []owner {
 		{"charm.land/fang/v2", []string{"cmd/haggle", "cmd/haggled"}},
 		{"charm.land/lipgloss/v2", []string{"tui", "cmd/haggle", "cmd/haggled"}},
 		{"charm.land", []string{"tui"}},
-		{"github.com/charmbracelet/x", []string{"tui", "cmd/haggle", "cmd/haggled"}},
+		{"github.com/charmbracelet/x", []string{"tui", "internal/shots"}},
+		{"github.com/charmbracelet/ultraviolet", []string{"internal/shots"}},
 		{"github.com/NimbleMarkets/ntcharts/v2", []string{"tui"}},
 
 		{"golang.org/x/sync", []string{"*"}},
@@ -152,7 +154,7 @@ func owners() []owner {
 		{"github.com/google/go-cmp", []string{"tests"}},
 		{"github.com/rogpeppe/go-internal/testscript", []string{"tests"}},
 		{"github.com/charmbracelet/x/exp/teatest/v2", []string{"tests"}},
-		{"github.com/charmbracelet/x/vt", []string{"tests"}},
+		{"github.com/charmbracelet/x/vt", []string{"tests", "internal/shots"}},
 	}
 }
 

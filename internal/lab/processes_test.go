@@ -55,7 +55,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("/tmp", "hglab")
+	dir, err := os.MkdirTemp("/tmp", "hglab") //nolint:usetesting // sockets need a short path
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestAJobOutlivesTheKillOfItsRig(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.inspect(t, func(s lab.Status) bool { return s.Rigs[0].Status == nil })
-	again := exec.Command(w.program, lab.RigCommand, "serve", "--home", rig.Home)
+	again := exec.CommandContext(t.Context(), w.program, lab.RigCommand, "serve", "--home", rig.Home)
 	if err := again.Start(); err != nil {
 		t.Fatal(err)
 	}

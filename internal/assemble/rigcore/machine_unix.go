@@ -10,5 +10,5 @@ func diskFree(path string) (int64, error) {
 	if err := unix.Statfs(path, &fs); err != nil {
 		return 0, err
 	}
-	return int64(fs.Bavail) * int64(fs.Bsize), nil
+	return int64(fs.Bavail) * int64(fs.Bsize), nil //nolint:unconvert // its type differs between systems
 }

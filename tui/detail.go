@@ -1,0 +1,91 @@
+package tui
+
+import (
+	"strconv"
+	"strings"
+
+	"haggle/internal/view"
+	"haggle/market"
+)
+
+// facts tells what is known of an offer, in lines of a width. What is not known is not there.
+func (o *offers) facts(v view.Offer, width int) []string {
+	more := o.look.sign.more
+	name := fit(model(v.Model)+" "+o.look.sign.times+" "+strconv.Itoa(v.Slots), min(width, 28), false, more)
+	out := []string{o.look.strong.on(strings.TrimRight(name, " ")) + " " + o.look.warn.on(badges(v))}
+	out = append(out, wrap("on "+v.Rig, width)...)
+	out = append(out, fit(strconv.Itoa(v.Free)+" of "+strconv.Itoa(v.Slots)+" free, "+strconv.FormatInt(v.MemoryGiB, 10)+" GiB each", width, false, more), "")
+	add := func(label, text string) {
+		if text == "" {
+			return
+		}
+		for i, l := range wrap(text, max(1, width-11)) {
+			if i > 0 {
+				label = ""
+			}
+			out = append(out, o.look.faint.on(fit(label, 10, false, more))+" "+l)
+		}
+	}
+	o.prices(v, add)
+	out = append(out, "")
+	o.machine(v, add)
+	out = append(out, "")
+	for _, l := range wrap("The rig claims all of this; nothing is measured by me.", width) {
+		out = append(out, o.look.faint.on(l))
+	}
+	add("id", v.ID)
+	add("key", middle(v.RigKey, max(8, width-11), more))
+	return out
+}
+
+// prices tells every price that there is: nothing is ever charged that has no line here.
+func (o *offers) prices(v view.Offer, add func(label, text string)) {
+	unit := " " + v.Price.Currency
+	add("card", v.Price.Text+unit+" per card-hour")
+	add("disk", orFree(v.DiskPrice, " per GB-hour"))
+	if v.InPrice == v.OutPrice {
+		add("traffic", orFree(v.InPrice, " per GB"))
+	} else {
+		add("traffic", orFree(v.InPrice, " per GB")+" in, "+orFree(v.OutPrice, " per GB")+" out")
+	}
+	if q, err := priceJob(v, 1, market.FirstMinute); err == nil && v.SlotDetail != nil {
+		add("a minute", q.Total.String()+unit+" for one card with its disk")
+	}
+}
+
+// orFree writes a price. A price of nothing is a promise too.
+func orFree(m view.Money, per string) string {
+	if m.Micro == 0 {
+		return "free"
+	}
+	return money(m) + per
+}
+
+// machine tells what the rig is.
+func (o *offers) machine(v view.Offer, add func(label, text string)) {
+	h := v.Host
+	if h.SlotThreads > 0 {
+		add("cpu", strconv.FormatInt(h.SlotThreads, 10)+" threads, "+strconv.FormatInt(h.SlotMemory>>30, 10)+" GiB per card; "+h.CPU)
+	}
+	if h.DiskFree > 0 {
+		add("disk free", strconv.FormatInt(h.DiskFree/1_000_000_000, 10)+" GB")
+	}
+	if h.Driver != "" {
+		add("driver", h.Driver+", CUDA "+orUnknown(h.CUDA))
+	}
+	add("reach", v.Reach+" "+o.look.sign.dot+" in "+orUnknown(v.Country))
+	if unisolated(v) {
+		add("isolation", "none: jobs are plain processes of the rig's owner")
+	} else {
+		add("isolation", v.Isolation)
+	}
+	add("images", strings.Join(v.Images, ", "))
+	if r := v.Rules; r.MaxMs > 0 {
+		add("lease", lasting(r.MinMs)+" to "+lasting(r.MaxMs)+", a receipt every "+lasting(r.IntervalMs))
+		if r.Egress {
+			add("internet", "jobs reach it")
+		} else {
+			add("internet", "jobs do not reach it")
+		}
+	}
+}

@@ -1,0 +1,244 @@
+package tui
+
+import (
+	"strconv"
+	"strings"
+
+	"haggle/internal/view"
+	"haggle/market"
+)
+
+// render shows the page: the list, and the chosen lease with its log below.
+func (l *leases) render(width, height int) []string {
+	one, ok := l.current()
+	if !ok {
+		return block(indent(l.empty(width-4)), width, height)
+	}
+	if l.whole {
+		out := l.about(one, width, height >= 16)
+		return append(out, l.tail.render(width, height-len(out))...)
+	}
+	if height < 12 {
+		return show(&l.grid, l.look, l.columns(), len(l.list), l.row, width, height)
+	}
+	rows := max(4, min(len(l.list)+1, height/3))
+	out := show(&l.grid, l.look, l.columns(), len(l.list), l.row, width, rows)
+	out = append(out, l.look.faint.on(strings.Repeat(l.look.sign.rule, width)))
+	out = append(out, l.about(one, width, true)...)
+	return append(out, l.tail.render(width, height-len(out))...)
+}
+
+func (l *leases) row(i int) *view.Lease { return &l.list[i] }
+
+// state returns a lease's state as a sign and a word.
+func (l *leases) state(one *view.Lease) string {
+	s := l.look.sign
+	switch {
+	case one.State == stateRefused:
+		return s.bad + " refused"
+	case one.Debt == string(market.DebtDisputed):
+		return s.bad + " disputed"
+	case one.State == string(market.JobRunning):
+		return s.now + " running"
+	case one.State != string(market.JobEnded):
+		return s.later + " " + one.State
+	case one.Exit != nil && *one.Exit == 0:
+		return s.ok + " done"
+	case one.Exit != nil:
+		return s.bad + " exit " + strconv.FormatInt(*one.Exit, 10)
+	}
+	return s.bad + " ended"
+}
+
+func (l *leases) stateColor(one *view.Lease) paint {
+	switch {
+	case one.State == stateRefused, one.Debt == string(market.DebtDisputed):
+		return l.look.bad
+	case one.State == string(market.JobRunning):
+		return l.look.good
+	case open(*one):
+		return l.look.accent
+	case one.Exit == nil || *one.Exit != 0:
+		return l.look.bad
+	}
+	return paint{}
+}
+
+func (l *leases) columns() []column[*view.Lease] {
+	badge := func(v *view.Lease) string {
+		if v.Simulated {
+			return badgeSimulated
+		}
+		return ""
+	}
+	return []column[*view.Lease]{
+		{title: "STATE", width: 11, cell: l.state, paint: l.stateColor},
+		{title: "LEASE", rank: 4, width: 8, cell: func(v *view.Lease) string { return short(v.ID) }},
+		{title: "CARDS", width: 12, grow: 12, cell: func(v *view.Lease) string {
+			return strconv.Itoa(v.Slots) + " " + l.look.sign.times + " " + model(v.Model)
+		}},
+		{width: len(badgeSimulated), cell: badge, paint: func(*view.Lease) paint { return l.look.warn }},
+		{title: "RIG", rank: 3, width: 10, grow: 22, cell: func(v *view.Lease) string { return v.Rig }},
+		{title: "SPENT", rank: 1, width: 6, grow: 4, right: true, cell: func(v *view.Lease) string { return v.Spent.Text }},
+		{title: "BUDGET", rank: 5, width: 10, right: true, cell: func(v *view.Lease) string { return money(v.Budget) }},
+		{title: "TIME", rank: 2, width: 7, right: true, cell: l.age},
+	}
+}
+
+// age is how long a job ran, or how long it is in its state.
+func (l *leases) age(v *view.Lease) string {
+	if !open(*v) {
+		return lasting(v.BilledMs)
+	}
+	return lasting(l.Clock().UnixMilli() - v.Since)
+}
+
+// about tells what the chosen lease is and how it goes.
+func (l *leases) about(one view.Lease, width int, long bool) []string {
+	put := func(p paint, text string) string { return p.on(fit(" "+text, width, false, l.look.sign.more)) }
+	what := short(one.ID)
+	if what == "" {
+		what = "bid " + short(one.Bid)
+	}
+	if one.Simulated {
+		what += " " + badgeSimulated
+	}
+	what += " " + l.look.sign.dot + " " + clean(one.Image)
+	if len(one.Args) > 0 {
+		what += ": " + clean(strings.Join(one.Args, " "))
+	}
+	out := []string{put(l.look.strong, what)}
+	if !long {
+		return append(out, line(" "+l.progress(one), width))
+	}
+	out = append(out, line(" "+l.path(one), width), line(" "+l.money(one, width-2), width))
+	if text := l.trouble(one); text != "" {
+		lines := wrap(l.look.sign.warn+" "+text, max(1, width-2))
+		for _, t := range lines[:min(len(lines), 2)] {
+			out = append(out, put(l.look.warn, t))
+		}
+	}
+	log := "log"
+	if l.tail.back > 0 {
+		log = "log, " + strconv.Itoa(l.tail.back) + " lines above its end"
+	}
+	out = append(out, l.look.faint.on(fit(l.look.sign.rule+l.look.sign.rule+" "+log+" "+strings.Repeat(l.look.sign.rule, width), width, false, l.look.sign.rule)))
+	return out
+}
+
+// progress is path and money in one short line.
+func (l *leases) progress(one view.Lease) string {
+	return l.stateColor(&one).on(l.state(&one)) + " " + l.age(&one) + ", spent " + one.Spent.Text + " of " + money(one.Budget)
+}
+
+// path shows the phases of the start: what is over with how long it took, what is now, and what comes.
+func (l *leases) path(one view.Lease) string {
+	s, at := l.look.sign, rank(one.State)
+	if one.State == stateBidding {
+		return l.look.accent.on(s.now+" bidding "+lasting(l.Clock().UnixMilli()-one.Since)) + l.look.faint.on(", the rig is asked")
+	}
+	if one.State == stateRefused || at < 0 {
+		return l.look.bad.on(s.bad + " refused")
+	}
+	began, running := l.began[one.Bid], rank(string(market.JobRunning))
+	var parts []string
+	for i, phase := range phases[:running+1] {
+		start, seen := began[i]
+		took := ""
+		if next, ok := began[i+1]; seen && ok && i < running && next-start >= 1000 {
+			took = " " + lasting(next-start)
+		}
+		switch {
+		case i < at && i == running:
+			parts = append(parts, l.look.good.on(s.ok)+" ran "+lasting(one.BilledMs))
+		case i < at && (seen || one.BilledMs > 0):
+			parts = append(parts, l.look.good.on(s.ok)+" "+phase+took)
+		case i < at:
+			parts = append(parts, l.look.faint.on(s.later+" "+phase))
+		case i == at:
+			parts = append(parts, l.stateColor(&one).on(s.now+" "+phase+" "+l.age(&one)))
+		default:
+			parts = append(parts, l.look.faint.on(s.later+" "+phase))
+		}
+	}
+	if at > running {
+		parts = append(parts, l.stateColor(&one).on(l.state(&one)))
+	}
+	return strings.Join(parts, l.look.faint.on(" "+s.next+" "))
+}
+
+// money shows what is spent of the budget, and what of it both sides signed.
+func (l *leases) money(one view.Lease, width int) string {
+	permille := int64(0)
+	if one.Budget.Micro > 0 {
+		permille = min(1000, one.Spent.Micro/max(1, one.Budget.Micro/1000))
+	}
+	const cells = 12
+	full := int(permille * cells / 1000)
+	bar := strings.Repeat(l.look.sign.full, full) + strings.Repeat(l.look.sign.empty, cells-full)
+	text := "spent " + one.Spent.Text + " of " + money(one.Budget) + " " + bar + " " + strconv.FormatInt(permille/10, 10) + " %"
+	signed := "signed by both " + one.Signed.Text + ", receipt " + strconv.FormatUint(uint64(one.Receipts), 10)
+	if one.Receipts == 0 {
+		signed = "no receipt yet"
+	}
+	if one.Duration > 0 && width >= 110 {
+		signed += "; billed " + lasting(one.BilledMs) + " of " + lasting(one.Duration)
+	}
+	if span(text)+2+span(signed) > width {
+		text = "spent " + one.Spent.Text + " of " + money(one.Budget) + " " + strconv.FormatInt(permille/10, 10) + " %"
+	}
+	return text + "  " + l.look.faint.on(signed)
+}
+
+// trouble says why a lease is not what it should be.
+func (l *leases) trouble(one view.Lease) string {
+	switch {
+	case one.Error != nil:
+		message, hint := explain(one.Error.Err())
+		return message + "; " + hint
+	case one.State == string(market.JobEnded) && one.Reason != "" && one.Reason != string(market.ReasonCompleted):
+		return "ended: " + endings(one.Reason)
+	case open(one) && one.ID != "" && !one.Connected:
+		return "the rig does not answer now; the job goes on within its unattended time"
+	case one.Debt == string(market.DebtDisputed):
+		return "a receipt was not signed, for its sums are wrong"
+	}
+	return ""
+}
+
+// endings puts the reason of an end into words.
+func endings(reason string) string {
+	words := map[market.Reason]string{
+		market.ReasonRenter: "you stopped it", market.ReasonBudget: "the budget is spent", market.ReasonExpired: "its time is over",
+		market.ReasonDeadline: "its window is over", market.ReasonUnsigned: "receipts were not signed in time",
+		market.ReasonUnattended: "this machine was away for longer than allowed", market.ReasonDisputed: "a receipt was refused",
+		market.ReasonHoldExpired: "the lease was not signed in time", market.ReasonPrepare: "the rig could not make the job ready",
+		market.ReasonStart: "the rig could not start the job", market.ReasonLost: "the rig lost the job", market.ReasonOOM: "it used too much memory",
+		market.ReasonFault: "a card failed", market.ReasonRig: "the rig's owner ended it",
+	}
+	if w, ok := words[market.Reason(reason)]; ok {
+		return w
+	}
+	return clean(reason)
+}
+
+// empty says why there is no lease and what to do.
+func (l *leases) empty(width int) []string {
+	lines := func(p paint, text string) (out []string) {
+		for _, w := range wrap(text, width) {
+			out = append(out, p.on(w))
+		}
+		return append(out, "")
+	}
+	switch {
+	case l.err != nil:
+		message, hint := explain(l.err)
+		return append(lines(l.look.bad, l.look.sign.bad+" "+message), lines(l.look.faint, hint)...)
+	case !l.known:
+		return lines(l.look.faint, "Asking for your leases"+l.look.sign.more)
+	case l.bidding > 0:
+		return lines(l.look.accent, "Bidding: the rig is asked for a lease"+l.look.sign.more)
+	}
+	return append(lines(l.look.strong, "You have no leases."),
+		lines(l.look.faint, "1 shows the market: choose an offer, press enter, see the whole price, and y rents. Jobs go on when you leave.")...)
+}

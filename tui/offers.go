@@ -1,0 +1,199 @@
+package tui
+
+import (
+	"context"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"haggle/internal/view"
+)
+
+// sorts are the orders that the user can choose; the agent sorts.
+var sorts = []struct{ by, word string }{
+	{"", "whole price"}, {"dph", "price/h"}, {"gpu_ram-", "memory"}, {"num_gpus-", "free"}, {"gpu_name", "card"}, {"rig", "rig"},
+}
+
+// shelf is a list of offers with what it takes to find a row again. It is made in a command, for it costs as much as the
+// list is long, and never changed.
+type shelf struct {
+	view.OfferList
+	byHash, byRig         map[string]int
+	simulated, unisolated bool // some of them are
+}
+
+func newShelf(list view.OfferList) shelf {
+	s := shelf{OfferList: list, byHash: make(map[string]int, len(list.Offers)), byRig: make(map[string]int, len(list.Offers))}
+	for i := len(list.Offers) - 1; i >= 0; i-- {
+		o := &list.Offers[i]
+		s.byHash[o.Hash], s.byRig[o.RigKey] = i, i
+		s.simulated = s.simulated || o.Simulated
+		s.unisolated = s.unisolated || unisolated(*o)
+	}
+	return s
+}
+
+// unisolated reports whether jobs of an offer run as plain processes.
+func unisolated(o view.Offer) bool { return o.Isolation == "none" }
+
+// find returns the row of an offer, or of what its rig offers now: a rig renews its offer every few minutes, and the
+// user's choice must survive that.
+func (s shelf) find(o view.Offer) (int, bool) {
+	if i, ok := s.byHash[o.Hash]; ok {
+		return i, true
+	}
+	i, ok := s.byRig[o.RigKey]
+	return i, ok
+}
+
+// offersMsg answers a question for offers.
+type offersMsg struct {
+	epoch int
+	asked view.OfferQuery
+	shelf shelf
+	err   error
+}
+
+// offerMsg answers a question for the details of one offer.
+type offerMsg struct {
+	asked view.Offer
+	offer view.Offer
+	err   error
+}
+
+// offers is the market's page: what there is, a filter, and one offer in detail.
+type offers struct {
+	*kit
+	grid
+	filter   filter
+	shelf    shelf
+	chosen   view.Offer // stays chosen over refreshes; empty before the first list
+	detail   view.Offer // what is known of it
+	sort     int
+	reversed bool
+	known    bool // a list has come
+	err      error
+	asking   bool            // a question for offers is under way
+	asked    view.OfferQuery // the last one
+	pending  bool            // it is out of date already
+	fetching bool            // a question for details is under way
+	whole    bool            // the details take the whole page
+	scroll   int
+}
+
+func newOffers(k *kit) offers { return offers{kit: k, filter: newFilter(k)} }
+
+// want returns what the list should be.
+func (o *offers) want() view.OfferQuery {
+	by := sorts[o.sort].by
+	if o.reversed {
+		if bare, found := strings.CutSuffix(by, "-"); found {
+			by = bare
+		} else if by == "" {
+			by = "price-"
+		} else {
+			by += "-"
+		}
+	}
+	return view.OfferQuery{Query: o.filter.query, Sort: by, Explain: true}
+}
+
+// load asks for the list. One question is under way at a time; what is wanted meanwhile is asked for after it.
+func (o *offers) load(epoch int) tea.Cmd {
+	if o.asking {
+		o.pending = true
+		return nil
+	}
+	q := o.want()
+	o.asking, o.pending, o.asked = true, false, q
+	return o.ask(func(ctx context.Context) tea.Msg {
+		list, err := o.Market.Offers(ctx, q)
+		return offersMsg{epoch, q, newShelf(list), err}
+	})
+}
+
+// take shows a list. The chosen offer stays chosen wherever it stands now.
+func (o *offers) take(m offersMsg) {
+	o.asking, o.err = false, m.err
+	if m.err != nil {
+		return
+	}
+	o.known, o.shelf = true, m.shelf
+	if at, ok := o.shelf.find(o.chosen); ok {
+		o.grid.to(at, len(o.shelf.Offers))
+	}
+	o.choose()
+}
+
+// choose makes the row under the cursor the chosen one.
+func (o *offers) choose() {
+	n := len(o.shelf.Offers)
+	o.grid.to(o.grid.at, n)
+	if n == 0 {
+		o.chosen = view.Offer{}
+		return
+	}
+	o.chosen = o.shelf.Offers[o.grid.at]
+}
+
+// inspect asks for the details of the chosen offer, unless they are known or asked for.
+func (o *offers) inspect() tea.Cmd {
+	c := o.chosen
+	if o.fetching || c.Hash == "" || c.Hash == o.detail.Hash {
+		return nil
+	}
+	o.fetching = true
+	return o.ask(func(ctx context.Context) tea.Msg {
+		d, err := o.Market.Offer(ctx, c.Hash)
+		return offerMsg{c, d, err}
+	})
+}
+
+// learn takes details. It reports whether to ask again, for the choice moved on meanwhile.
+func (o *offers) learn(m offerMsg) (again bool) {
+	o.fetching = false
+	if m.err == nil {
+		o.detail = m.offer
+	}
+	return m.asked.Hash != o.chosen.Hash
+}
+
+// about returns the chosen offer, with details as far as they are known.
+func (o *offers) about() view.Offer {
+	if o.chosen.Hash != "" && o.detail.RigKey == o.chosen.RigKey && o.detail.SlotDetail != nil {
+		d := o.chosen
+		d.SlotDetail, d.Host, d.Rules = o.detail.SlotDetail, o.detail.Host, o.detail.Rules
+		return d
+	}
+	return o.chosen
+}
+
+// do carries out what a key asks for. stale says that the list must be loaded anew.
+func (o *offers) do(a act) (handled, stale bool) {
+	n := len(o.shelf.Offers)
+	by, moved := o.grid.step(a, n)
+	switch {
+	case moved && o.whole:
+		o.scroll = max(0, o.scroll+by)
+	case moved:
+		o.grid.move(by, n)
+		o.choose()
+	case a == actDetail && !o.whole:
+		o.whole, o.scroll = true, 0
+	case a == actBack && o.whole:
+		o.whole = false
+	case a == actBack:
+		return true, o.filter.clear()
+	case a == actSort:
+		o.sort, o.reversed = (o.sort+1)%len(sorts), false
+		return true, true
+	case a == actReverse:
+		o.reversed = !o.reversed
+		return true, true
+	case a == actFilter:
+		o.filter.begin()
+	default:
+		return false, false
+	}
+	return true, false
+}

@@ -1,0 +1,204 @@
+package tui
+
+import (
+	"strconv"
+	"strings"
+
+	"haggle/internal/view"
+	"haggle/market"
+)
+
+// Badges stand beside every card that they are true of.
+const (
+	badgeSimulated  = "SIM"
+	badgeUnisolated = "NO ISOLATION"
+)
+
+// badges returns what must be known of an offer at first sight.
+func badges(o view.Offer) string {
+	var b []string
+	if o.Simulated {
+		b = append(b, badgeSimulated)
+	}
+	if unisolated(o) {
+		b = append(b, badgeUnisolated)
+	}
+	return strings.Join(b, " ")
+}
+
+// model names a card for people: models are written without blanks in offers.
+func model(name string) string { return strings.ReplaceAll(name, "_", " ") }
+
+// widthOfDetail is the width of the pane beside the list.
+func widthOfDetail(width int) int {
+	switch {
+	case width >= 160:
+		return 62
+	case width >= 100:
+		return 44
+	}
+	return 0
+}
+
+// render shows the page.
+func (o *offers) render(width, height int) []string {
+	out := o.filter.render(o.count(width), width)
+	height -= len(out)
+	if o.whole && o.chosen.Hash != "" {
+		return append(out, o.scrolled(o.facts(o.about(), width-2), width, height)...)
+	}
+	pane := widthOfDetail(width)
+	if len(o.shelf.Offers) == 0 || o.err != nil && !o.known {
+		pane = 0
+	}
+	list := o.list(width-pane, height)
+	if pane == 0 {
+		return append(out, list...)
+	}
+	detail := block(o.facts(o.about(), pane-4), pane-4, height)
+	for i := range list {
+		out = append(out, list[i]+" "+o.look.faint.on(o.look.sign.side)+" "+detail[i]+" ")
+	}
+	return out
+}
+
+// scrolled shows the details as a page.
+func (o *offers) scrolled(facts []string, width, height int) []string {
+	o.scroll = max(0, min(o.scroll, len(facts)-height))
+	lines := make([]string, 0, height)
+	for _, f := range facts[o.scroll:min(len(facts), o.scroll+height)] {
+		lines = append(lines, " "+f)
+	}
+	return block(lines, width, height)
+}
+
+// count says how many offers there are and in which order they stand.
+func (o *offers) count(width int) string {
+	if !o.known {
+		return ""
+	}
+	arrow := o.look.sign.ascending
+	if strings.HasSuffix(o.asked.Sort, "-") {
+		arrow = o.look.sign.descending
+	}
+	text := plural(len(o.shelf.Offers), "offer", "offers")
+	if len(o.shelf.Offers) != o.shelf.Known {
+		text = strconv.Itoa(len(o.shelf.Offers)) + " of " + plural(o.shelf.Known, "offer", "offers")
+	}
+	if width < 60 && o.filter.query != "" {
+		return text
+	}
+	return text + " " + o.look.sign.dot + " " + sorts[o.sort].word + " " + arrow
+}
+
+// list shows the offers, or says why there are none.
+func (o *offers) list(width, height int) []string {
+	if len(o.shelf.Offers) == 0 {
+		return block(indent(o.empty(width-4)), width, height)
+	}
+	why := ""
+	switch {
+	case o.err != nil:
+		why, _ = explain(o.err)
+	case o.shelf.Reason != "":
+		why = o.shelf.Reason
+	}
+	if why == "" || height < 6 {
+		return show(&o.grid, o.look, o.columns(width), len(o.shelf.Offers), o.row, width, height)
+	}
+	out := show(&o.grid, o.look, o.columns(width), len(o.shelf.Offers), o.row, width, height-1)
+	return append(out, o.look.warn.on(fit(" "+o.look.sign.warn+" "+why, width, false, o.look.sign.more)))
+}
+
+func (o *offers) row(i int) *view.Offer { return &o.shelf.Offers[i] }
+
+func (o *offers) columns(width int) []column[*view.Offer] {
+	flags := 0
+	if o.shelf.simulated {
+		flags = len(badgeSimulated)
+	}
+	if o.shelf.unisolated {
+		flags = len(badgeUnisolated)
+		if o.shelf.simulated {
+			flags += len(badgeSimulated) + 1
+		}
+	}
+	badge := func(v *view.Offer) string { return badges(*v) }
+	if width < 100 && o.shelf.unisolated { // the details say it in full
+		flags -= len(badgeUnisolated) - len("NO ISO")
+		badge = func(v *view.Offer) string { return strings.ReplaceAll(badges(*v), badgeUnisolated, "NO ISO") }
+	}
+	return []column[*view.Offer]{
+		{title: "CARD", width: 14, grow: 8, cell: func(v *view.Offer) string { return model(v.Model) }},
+		{width: flags, cell: badge, paint: func(*view.Offer) paint { return o.look.warn }},
+		{title: "FREE", rank: 1, width: 5, right: true, cell: func(v *view.Offer) string { return strconv.Itoa(v.Free) + "/" + strconv.Itoa(v.Slots) }},
+		{title: "MEMORY", rank: 3, width: 7, right: true, cell: func(v *view.Offer) string { return strconv.FormatInt(v.MemoryGiB, 10) + " GiB" }},
+		{title: "PRICE/H", width: 9, grow: 4, right: true, cell: func(v *view.Offer) string { return money(v.Price) }, paint: func(*view.Offer) paint { return o.look.strong }},
+		{title: "RIG", rank: 2, width: 14, grow: 36, cell: func(v *view.Offer) string { return v.Rig }},
+		{title: "REACH", rank: 4, width: 8, cell: func(v *view.Offer) string { return v.Reach }},
+		{title: "WHERE", rank: 5, width: 5, cell: func(v *view.Offer) string { return orUnknown(v.Country) }},
+		{title: "ID", rank: 6, width: 8, cell: func(v *view.Offer) string { return v.ID }},
+	}
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "?"
+	}
+	return s
+}
+
+func indent(lines []string) []string {
+	out := []string{""}
+	for _, l := range lines {
+		out = append(out, "  "+l)
+	}
+	return out
+}
+
+// empty says why there is no offer and what to do.
+func (o *offers) empty(width int) []string {
+	para := func(p paint, text string) []string {
+		var out []string
+		for _, l := range wrap(text, width) {
+			out = append(out, p.on(l))
+		}
+		return append(out, "")
+	}
+	lab := para(o.look.faint, "`haggle lab up` starts a whole market on this machine, with simulated cards.")
+	switch {
+	case o.err != nil && !o.known:
+		message, hint := explain(o.err)
+		out := append(para(o.look.bad, o.look.sign.bad+" "+message), para(o.look.faint, hint)...)
+		if market.CodeOf(o.err) == market.CodeNoPeers {
+			out = append(out, lab...)
+		}
+		return out
+	case !o.known:
+		return para(o.look.faint, "Looking for offers"+o.look.sign.more)
+	case o.shelf.Known == 0:
+		out := para(o.look.strong, "No rig offers anything yet.")
+		if o.shelf.Reason != "" {
+			out = append(out, para(o.look.warn, o.look.sign.warn+" "+o.shelf.Reason)...)
+		}
+		out = append(out, lab...)
+		return append(out, para(o.look.faint, "This list looks again every 2 seconds; 4 shows the peers.")...)
+	}
+	return o.funnel(width, para)
+}
+
+// funnel says what each clause of the filter left.
+func (o *offers) funnel(width int, para func(paint, string) []string) []string {
+	out := para(o.look.strong, "None of "+plural(o.shelf.Known, "offer", "offers")+" matches.")
+	if f := o.shelf.Funnel; f != nil {
+		for _, s := range f.Steps {
+			left := strconv.Itoa(s.Left) + " left"
+			out = append(out, fit(s.Clause, max(4, min(width-12, 40)), false, o.look.sign.more)+"  "+left)
+		}
+		out = append(out, "")
+		if f.Nearest != "" {
+			out = append(out, para(o.look.faint, "Nearest: "+f.Nearest)...)
+		}
+	}
+	return append(out, para(o.look.faint, "esc clears the filter, / changes it.")...)
+}

@@ -1,0 +1,139 @@
+package tui
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"haggle/internal/view"
+	"haggle/market"
+)
+
+// money writes an amount with its currency.
+func money(m view.Money) string {
+	if m.Currency == "" {
+		return m.Text
+	}
+	return m.Text + " " + m.Currency
+}
+
+// lasting writes a time in its two largest units: 1h05m, 12s.
+func lasting(ms int64) string {
+	if ms == market.Unlimited {
+		return "unlimited"
+	}
+	s := max(0, ms) / 1000
+	two := func(a int64, au string, b int64, bu string) string {
+		if b == 0 {
+			return strconv.FormatInt(a, 10) + au
+		}
+		return strconv.FormatInt(a, 10) + au + strconv.FormatInt(b, 10) + bu
+	}
+	switch {
+	case s < 60:
+		return strconv.FormatInt(s, 10) + "s"
+	case s < 3600:
+		return two(s/60, "m", s%60, "s")
+	case s < 86400:
+		return two(s/3600, "h", s%3600/60, "m")
+	}
+	return two(s/86400, "d", s%86400/3600, "h")
+}
+
+// errBadSpan: a text is no time.
+var errBadSpan = errors.New("write a time such as 90s, 2h or 7d")
+
+// parseSpan reads what lasting writes, and a bit more: whole numbers, each with s, m, h or d.
+func parseSpan(text string) (time.Duration, error) {
+	var total time.Duration
+	rest := strings.ReplaceAll(strings.TrimSpace(text), " ", "")
+	if rest == "" {
+		return 0, errBadSpan
+	}
+	for rest != "" {
+		end := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
+		if end < 1 || end > 6 { // a number of at most six digits cannot overflow
+			return 0, errBadSpan
+		}
+		n, err := strconv.Atoi(rest[:end])
+		if err != nil {
+			return 0, errBadSpan
+		}
+		unit, ok := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour}[rest[end]]
+		if !ok || n > 366*24*3600 || time.Duration(n)*unit > 366*24*time.Hour {
+			return 0, errBadSpan
+		}
+		total += time.Duration(n) * unit
+		rest = rest[end+1:]
+	}
+	if total <= 0 {
+		return 0, errBadSpan
+	}
+	return total, nil
+}
+
+// errOpenQuote: a quote in a command is not closed.
+var errOpenQuote = errors.New("a quote is not closed")
+
+// splitWords reads a command as a shell would, without expanding anything.
+func splitWords(text string) ([]string, error) {
+	var words []string
+	var word strings.Builder
+	var quote rune
+	begun, escaped := false, false
+	for _, r := range text {
+		switch {
+		case escaped:
+			word.WriteRune(r)
+			escaped = false
+		case r == '\\' && quote != '\'':
+			escaped, begun = true, true
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '\'' || r == '"':
+			quote, begun = r, true
+		case r == ' ':
+			if begun {
+				words = append(words, word.String())
+				word.Reset()
+				begun = false
+			}
+		default:
+			word.WriteRune(r)
+			begun = true
+		}
+	}
+	if quote != 0 || escaped {
+		return nil, errOpenQuote
+	}
+	if begun {
+		words = append(words, word.String())
+	}
+	return words, nil
+}
+
+// explain puts an error of the Market into words: what happened, and what to do.
+func explain(err error) (message, hint string) {
+	if away(err) {
+		return clean(err.Error()), "the agent does not answer; `haggle status` starts it"
+	}
+	w := market.Explain(err)
+	return w.Message, w.Hint
+}
+
+// away reports whether an error means that the agent did not answer.
+func away(err error) bool {
+	var e *market.Error
+	return err != nil && !errors.As(err, &e)
+}
+
+// plural writes a number with its noun.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
