@@ -13,7 +13,8 @@ var (
 	ErrNoCard = errors.New("no such card")
 	// ErrLost means that the card was there and no longer answers, for example because it fell off the bus.
 	ErrLost = errors.New("card lost")
-	// ErrTimeout means that the card did not answer before the context's deadline. It comes with the context's error.
+	// ErrTimeout means that the card did not answer before the context's deadline, and then comes with the context's
+	// error, or before a deadline of the driver's own.
 	ErrTimeout = errors.New("card did not answer in time")
 	// ErrClosed means that the driver was closed.
 	ErrClosed = errors.New("driver closed")
