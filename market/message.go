@@ -57,6 +57,17 @@ type StatusMessage struct {
 	BilledMs int64    `cbor:"4,keyasint"` // so far
 	Total    Micro    `cbor:"5,keyasint"` // so far
 	SinceMs  int64    `cbor:"6,keyasint"` // in this state, wall time
+	// Cards is what the leased cards do at this moment, while the job runs.
+	Cards []CardUse `cbor:"7,keyasint,omitempty"`
+}
+
+// CardUse is a card's reading, as its rig says it. An absent number is unknown.
+type CardUse struct {
+	Index        uint8  `cbor:"1,keyasint" json:"slot"`
+	UtilPermille *int64 `cbor:"2,keyasint,omitempty" json:"util_permille"`
+	MemoryBytes  *int64 `cbor:"3,keyasint,omitempty" json:"memory_bytes"`
+	PowerMW      *int64 `cbor:"4,keyasint,omitempty" json:"power_mw"`
+	TempC        *int64 `cbor:"5,keyasint,omitempty" json:"temperature_c"`
 }
 
 // ReceiptMessage carries a receipt: from the rig with its signature, from the renter with both.

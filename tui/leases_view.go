@@ -112,6 +112,9 @@ func (l *leases) about(one view.Lease, width int, long bool) []string {
 		return append(out, line(" "+l.progress(one), width))
 	}
 	out = append(out, line(" "+l.path(one), width), line(" "+l.money(one, width-2), width))
+	for _, text := range l.cardUse(one) {
+		out = append(out, line(" "+text, width))
+	}
 	if text := l.trouble(one); text != "" {
 		lines := wrap(l.look.sign.warn+" "+text, max(1, width-2))
 		for _, t := range lines[:min(len(lines), 2)] {
@@ -188,6 +191,38 @@ func (l *leases) money(one view.Lease, width int) string {
 		text = "spent " + one.Spent.Text + " of " + money(one.Budget) + " " + strconv.FormatInt(permille/10, 10) + " %"
 	}
 	return text + "  " + l.look.faint.on(signed)
+}
+
+// cardUse shows what the leased cards do now, a line each for the first two and one for the rest. What is unknown is left
+// out, never shown as nothing.
+func (l *leases) cardUse(one view.Lease) []string {
+	if one.State != string(market.JobRunning) {
+		return nil
+	}
+	const most, cells = 2, 12
+	var out []string
+	for i, c := range one.Cards {
+		if i == most {
+			out = append(out, l.look.faint.on("and "+strconv.Itoa(len(one.Cards)-most)+" more cards"))
+			break
+		}
+		parts := []string{"card " + strconv.Itoa(int(c.Index))}
+		if c.UtilPermille != nil {
+			full := int(min(1000, max(0, *c.UtilPermille)) * cells / 1000)
+			parts = append(parts, strings.Repeat(l.look.sign.full, full)+strings.Repeat(l.look.sign.empty, cells-full)+" "+strconv.FormatInt(*c.UtilPermille/10, 10)+" %")
+		}
+		if c.MemoryBytes != nil {
+			parts = append(parts, strconv.FormatInt((*c.MemoryBytes+1<<29)>>30, 10)+" GiB used")
+		}
+		if c.PowerMW != nil {
+			parts = append(parts, strconv.FormatInt(*c.PowerMW/1000, 10)+" W")
+		}
+		if c.TempC != nil {
+			parts = append(parts, strconv.FormatInt(*c.TempC, 10)+" °C")
+		}
+		out = append(out, strings.Join(parts, "  "))
+	}
+	return out
 }
 
 // trouble says why a lease is not what it should be.

@@ -92,6 +92,23 @@ func (l *lease) use() []market.SlotUse {
 	return uses
 }
 
+// readings tells what the leased cards do now, while the job runs.
+func (l *lease) readings() []market.CardUse {
+	if l.state.Job != market.JobRunning {
+		return nil
+	}
+	var list []market.CardUse
+	for _, g := range l.gauges {
+		if s, _, ok := l.d.rack.reading(g.card); ok {
+			list = append(list, market.CardUse{
+				Index: g.use.Index, UtilPermille: number(s.UtilPermille), MemoryBytes: number(s.MemUsedBytes),
+				PowerMW: number(s.PowerMilliWatt), TempC: number(s.TemperatureC),
+			})
+		}
+	}
+	return list
+}
+
 // load makes simulated cards busy while the job runs.
 func (l *lease) load(busy bool) {
 	for _, g := range l.gauges {

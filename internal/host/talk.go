@@ -44,7 +44,9 @@ func (l *lease) tell(k *link) {
 func (l *lease) status(k *link) {
 	if k != nil {
 		k.said = l.d.cfg.Clock().Mono
-		k.send(l.state.Status())
+		m := l.state.Status()
+		m.Cards = l.readings()
+		k.send(m)
 	}
 }
 

@@ -2,6 +2,7 @@ package renter_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"haggle/internal/view"
@@ -200,6 +201,7 @@ func TestAHoldThatRanOutIsNoLease(t *testing.T) {
 		if err != nil || len(all) != 2 || !ended(all[1]) || all[1].Debt != "final" || all[1].Error == nil {
 			t.Errorf("leases: %+v, %v", all, err)
 		}
+		synctest.Wait() // the first rig's connection is wound up beside the second bid
 		if h.agent.OpenLeases() != 1 {
 			t.Errorf("open leases: %d", h.agent.OpenLeases())
 		}

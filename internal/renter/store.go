@@ -22,6 +22,8 @@ type Record struct {
 	Image     string // the image's name, for people
 	State     State
 	Head      market.Head // the newest receipt that both signed
+	// Cards is what the rig said last of the leased cards. It is not stored: nobody asks for it after a restart.
+	Cards []market.CardUse
 }
 
 // State is what the agent knows of a lease, most of it from the rig's unsigned word.

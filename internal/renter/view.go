@@ -18,7 +18,7 @@ func (a *Agent) leaseView(r Record, connected bool) view.Lease {
 		Image: market.Printable(r.Image), Args: []string{}, State: string(r.State.Job), Reason: market.Printable(string(r.State.Reason)),
 		Debt: string(r.debt()), BilledMs: max(r.State.BilledMs, r.Head.BilledMs), Receipts: r.Head.Seq,
 		Created: r.State.Created, Since: r.State.Since, Connected: connected,
-		Isolation: market.Printable(r.State.Isolation),
+		Isolation: market.Printable(r.State.Isolation), Cards: r.Cards,
 	}
 	for _, arg := range r.Job.Args {
 		v.Args = append(v.Args, market.Printable(arg))

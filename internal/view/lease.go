@@ -28,8 +28,10 @@ type Lease struct {
 	Since     int64    `json:"since_ms" doc:"Unix milliseconds; when it came into its state"`
 	Connected bool     `json:"connected" doc:"both programs talk with each other now"`
 	Simulated bool     `json:"simulated"`
-	Isolation string   `json:"isolation,omitempty" doc:"what keeps the job apart, as the offer said: runc, or none for a plain process"`
-	Error     *Problem `json:"error,omitempty" doc:"why there is no lease"`
+	// Cards is what the leased cards do now, as the rig says; empty while the job does not run.
+	Cards     []market.CardUse `json:"cards,omitempty"`
+	Isolation string           `json:"isolation,omitempty" doc:"what keeps the job apart, as the offer said: runc, or none for a plain process"`
+	Error     *Problem         `json:"error,omitempty" doc:"why there is no lease"`
 }
 
 // Problem is a market error with its sentences.
