@@ -106,6 +106,8 @@ func Admit(o Offer, offer Hash, b Bid, now int64) error {
 		return err
 	}
 	switch {
+	case o.State == OfferListed:
+		return NewError(CodeNotRentable)
 	case b.Offer != offer || b.Rig != o.Rig:
 		return NewError(CodeOfferUnknown, "offer", b.Offer.String()[:8])
 	case now >= b.GoodTill:

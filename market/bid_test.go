@@ -18,6 +18,7 @@ func TestABidThatDoesNotFitTheOfferIsRefusedWithItsReason(t *testing.T) {
 		{"the bid is old", func(_ *market.Offer, _ *market.Bid, now *int64) { *now += 30_000 }, market.CodeOfferExpired},
 		{"the offer is from the future", func(_ *market.Offer, _ *market.Bid, now *int64) { *now -= 121_000 }, market.CodeBadRecord},
 		{"the offer is withdrawn", func(o *market.Offer, _ *market.Bid, _ *int64) { o.State = market.OfferWithdrawn }, market.CodeOfferWithdrawn},
+		{"the offer is only listed", func(o *market.Offer, _ *market.Bid, _ *int64) { o.State = market.OfferListed }, market.CodeNotRentable},
 		{"another offer", func(_ *market.Offer, b *market.Bid, _ *int64) { b.Offer[0] ^= 1 }, market.CodeOfferUnknown},
 		{"another rig", func(_ *market.Offer, b *market.Bid, _ *int64) { b.Rig[0] ^= 1 }, market.CodeOfferUnknown},
 		{"below the ask", func(_ *market.Offer, b *market.Bid, _ *int64) { b.Prices.Slot-- }, market.CodePriceTooLow},

@@ -54,6 +54,7 @@ const (
 	CodeBadRequest     Code = "bad_request"
 	CodeEngineDown     Code = "engine_down"
 	CodeCardUnknown    Code = "card_unknown"
+	CodeNotRentable    Code = "not_rentable"
 )
 
 type entry struct {
@@ -117,6 +118,7 @@ func tradeErrors(code Code) (entry, bool) {
 		CodeSlotTaken:      {ClassRefused, "{free} of the {wanted} slots asked for are free now", "someone was faster; run `haggle offers` and choose another"},
 		CodeImageUnknown:   {ClassRefused, "the rig does not have image {image}", "its images are: {images}"},
 		CodeBudgetTooSmall: {ClassBudget, "a budget of {budget} does not pay for the first minute, which costs {minute}", "raise --budget, or search for a lower price with dph<PRICE"},
+		CodeNotRentable:    {ClassRefused, "this rig shows its cards and does not rent them yet", "choose another offer; this version gives jobs simulated cards only"},
 		CodePriceTooLow:    {ClassRefused, "the price {price} is below the ask {ask}", "bid the ask: firm leases are not auctioned"},
 		CodeBadDuration:    {ClassRefused, "a lease of {duration} is outside the rig's range {min} to {max}", "change --for"},
 		CodeBadLimits:      {ClassRefused, "{limit} is more than the rig allows ({most})", "lower it, or choose another rig"},

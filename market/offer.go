@@ -14,6 +14,7 @@ type OfferState string
 // States of an offer.
 const (
 	OfferOpen      OfferState = "open"
+	OfferListed    OfferState = "listed" // to be seen; bids are not taken yet
 	OfferWithdrawn OfferState = "withdrawn"
 )
 
@@ -160,7 +161,7 @@ func (o Offer) Validate(network string) error {
 	switch {
 	case !offerName.MatchString(o.ID) || !offerName.MatchString(o.Name):
 		return bad("its name or id has other characters than letters, digits, dots and dashes")
-	case o.State != OfferOpen && o.State != OfferWithdrawn:
+	case o.State != OfferOpen && o.State != OfferListed && o.State != OfferWithdrawn:
 		return bad("its state is unknown")
 	case o.Issued <= 0 || o.Expires <= o.Issued || o.Expires-o.Issued > MaxOfferLife.Milliseconds():
 		return bad("it is valid for more than 10 minutes or for no time")

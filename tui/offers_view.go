@@ -12,6 +12,7 @@ import (
 const (
 	badgeSimulated  = "SIM"
 	badgeUnisolated = "NO ISOLATION"
+	badgeListed     = "NOT RENTABLE"
 )
 
 // badges returns what must be known of an offer at first sight.
@@ -22,6 +23,9 @@ func badges(o view.Offer) string {
 	}
 	if unisolated(o) {
 		b = append(b, badgeUnisolated)
+	}
+	if !o.Rentable {
+		b = append(b, badgeListed)
 	}
 	return strings.Join(b, " ")
 }
@@ -126,7 +130,9 @@ func (o *offers) columns(width int) []column[*view.Offer] {
 	badge := func(v *view.Offer) string { return badges(*v) }
 	if width < 100 && o.shelf.unisolated { // the details say it in full
 		flags -= len(badgeUnisolated) - len("NO ISO")
-		badge = func(v *view.Offer) string { return strings.ReplaceAll(badges(*v), badgeUnisolated, "NO ISO") }
+		badge = func(v *view.Offer) string {
+			return strings.NewReplacer(badgeUnisolated, "NO ISO", badgeListed, "NOT YET").Replace(badges(*v))
+		}
 	}
 	return []column[*view.Offer]{
 		{title: "CARD", width: 14, grow: 8, cell: func(v *view.Offer) string { return model(v.Model) }},

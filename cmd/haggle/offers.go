@@ -140,7 +140,7 @@ func printOfferTable(p *program, offers []view.Offer) error {
 	var rows [][]string
 	for _, o := range offers {
 		rows = append(rows, []string{
-			o.ID, o.Rig, card(o.Model, o.Simulated, o.Isolation), strconv.Itoa(o.Free) + "/" + strconv.Itoa(o.Slots),
+			o.ID, o.Rig, offered(o), strconv.Itoa(o.Free) + "/" + strconv.Itoa(o.Slots),
 			strconv.FormatInt(o.MemoryGiB, 10) + " GiB", money(o.Price), o.Reach, o.Country, strings.Join(o.Images, ","),
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"haggle/internal/cli"
@@ -36,6 +37,18 @@ func card(model string, simulated bool, isolation string) string {
 		model += " " + cli.NoIsolation
 	}
 	return model
+}
+
+// offered names an offer's model with all that must be known of it at first sight.
+func offered(o view.Offer) string {
+	name := card(o.Model, o.Simulated, o.Isolation)
+	if len(o.Also) > 0 {
+		name += " + " + strings.Join(o.Also, " + ")
+	}
+	if !o.Rentable {
+		name += " " + cli.NotRentable
+	}
+	return name
 }
 
 // cards names a number of cards.

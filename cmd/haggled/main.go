@@ -31,6 +31,14 @@ func main() {
 		}
 		return
 	}
+	// The daemon starts this program once more to read the cards: the driver's library must not be able to end the daemon.
+	if len(os.Args) == 2 && os.Args[1] == rig.DriverCommand {
+		if err := rig.RunDriver(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal kills
 	p := &program{Terminal: cli.Terminal{Program: "haggled", Out: os.Stdout, Err: os.Stderr}, version: version}

@@ -96,7 +96,7 @@ func explain(err error) (market.Explanation, bool) {
 	case errors.Is(err, api.ErrNotRunning):
 		return market.Explanation{Message: "haggled is not running", Hint: "start it with `haggled serve`", Class: market.ClassUnreachable}, true
 	case errors.Is(err, rig.ErrNoCards):
-		return market.Explanation{Message: err.Error(), Hint: "`haggle lab up` makes such rigs by itself", Class: market.ClassUsage}, true
+		return market.Explanation{Message: err.Error(), Hint: "install NVIDIA's driver (`nvidia-smi` must list the cards), or look at a market without cards: `haggle lab up`", Class: market.ClassUsage}, true
 	}
 	return rig.Explain(err)
 }

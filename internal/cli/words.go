@@ -12,6 +12,9 @@ const Badge = "SIM"
 // NoIsolation marks a rig whose jobs are plain processes wherever its cards are named.
 const NoIsolation = "NO ISOLATION"
 
+// NotRentable marks cards that are shown and not rented yet.
+const NotRentable = "NOT RENTABLE"
+
 // Words bounds the number of a command's arguments and names what is missing or too much.
 func Words(least, most int, name string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {

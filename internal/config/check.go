@@ -76,10 +76,29 @@ func checkBootstrap(s string) error {
 func oneOf(words ...string) func(string) error {
 	return func(s string) error {
 		if !slices.Contains(words, s) {
-			return fmt.Errorf("is %.40q, and must be one of %s", s, strings.Join(words, ", "))
+			return &notAWord{s, words}
 		}
 		return nil
 	}
+}
+
+// notAWord says that a text is none of the words that may stand there.
+type notAWord struct {
+	text  string
+	words []string
+}
+
+func (e *notAWord) Error() string {
+	return fmt.Sprintf("is %.40q, and must be one of %s", e.text, strings.Join(e.words, ", "))
+}
+
+// near returns the word that was meant, or "" where nobody can tell.
+func (e *notAWord) near() string {
+	word := nearest(clip(e.text), e.words)
+	if distance(clip(e.text), word) > 2 {
+		return ""
+	}
+	return word
 }
 
 // cleanHost makes a rig's name of a machine's: its first label, which tells no domain, without what names may not hold.

@@ -30,10 +30,12 @@ const (
 
 // Flags is what a command line says about the configuration. The zero Flags asks for the system's own places.
 type Flags struct {
-	Home   string                      // one folder for all files of the program; "" asks the environment (HAGGLE_HOME, HAGGLED_HOME)
-	File   string                      // the file, which must exist; "" asks the environment (HAGGLE_CONFIG, HAGGLED_CONFIG)
-	Values map[string]string           // by the knob's name, as Knob.Kind says they are written in flags
-	Env    func(string) (string, bool) // the environment; nil: the process's own. An empty variable counts as not set
+	Home   string            // one folder for all files of the program; "" asks the environment (HAGGLE_HOME, HAGGLED_HOME)
+	File   string            // the file, which must exist; "" asks the environment (HAGGLE_CONFIG, HAGGLED_CONFIG)
+	Values map[string]string // by the knob's name, as Knob.Kind says they are written in flags
+	// Env is the environment; nil: the process's own, in which variables that look like ours and are not are an error. An
+	// empty variable counts as not set.
+	Env func(string) (string, bool)
 }
 
 // Value is a knob's value and its origin, for people.
@@ -69,6 +71,9 @@ type layers[T any] struct {
 }
 
 func (l *layers[T]) load(f Flags, path string) error {
+	if err := checkHome(f.home(l.prefix)); err != nil {
+		return err
+	}
 	l.origins = make(map[string]Origin, len(l.table))
 	for _, s := range l.table {
 		l.origins[s.Name] = FromDefault
@@ -85,6 +90,11 @@ func (l *layers[T]) load(f Flags, path string) error {
 	}
 	if err := l.file(path, named); err != nil {
 		return err
+	}
+	if f.Env == nil {
+		if err := l.checkEnvironment(); err != nil {
+			return err
+		}
 	}
 	for _, s := range l.table {
 		if value := f.env(s.Env(l.prefix)); value != "" {
@@ -119,13 +129,22 @@ func (l *layers[T]) file(path, named string) error {
 		return nil
 	}
 	if err != nil {
-		return &Error{Source: path, Problem: "cannot be read: " + err.Error(), Hint: "check that the file is there and yours to read"}
+		return &Error{Source: path, Problem: "cannot be read: " + bare(err), Hint: "check that the file is there and yours to read"}
 	}
 	var tree map[string]any
 	if err := toml.Unmarshal(data, &tree); err != nil {
 		return syntax(path, err)
 	}
 	return l.tree(tree, "", path)
+}
+
+// bare returns an error's words without the path, which is told before them.
+func bare(err error) string {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err.Error()
+	}
+	return err.Error()
 }
 
 func readFile(path string) ([]byte, error) {
@@ -194,7 +213,12 @@ func (l *layers[T]) find(name, source string) (spec[T], error) {
 // set gives a knob its value. Paths in the value start in a folder.
 func (l *layers[T]) set(s spec[T], value any, origin Origin, source, folder string) error {
 	if err := s.set(l.into, value); err != nil {
-		return &Error{Source: source, Key: s.Name, Problem: err.Error(), Hint: s.Doc}
+		hint := s.Doc
+		var wrong *notAWord
+		if errors.As(err, &wrong) && wrong.near() != "" {
+			hint = "did you mean " + wrong.near() + "?"
+		}
+		return &Error{Source: source, Key: s.Name, Problem: err.Error(), Hint: hint}
 	}
 	if list, ok := s.field(l.into).(*[]Image); ok {
 		for i, image := range *list {

@@ -228,3 +228,39 @@ func TestARigIsNamedAfterItsMachineButNotItsDomain(t *testing.T) {
 		}
 	}
 }
+
+func TestAMistypedVariableIsAnErrorThatNamesTheNearest(t *testing.T) {
+	t.Setenv("HAGGLE_LEASE", "a job may be one of our programs")
+	t.Setenv("HAGGLED_RULES_MAXX", "1h")
+	t.Setenv("HAGGLE_NETWRK", "lab-a")
+	var e *config.Error
+	_, err := config.LoadAgent(config.Flags{Home: t.TempDir()})
+	if !errors.As(err, &e) || e.Key != "HAGGLE_NETWRK" || !strings.HasPrefix(e.Hint, "did you mean HAGGLE_NETWORK?") {
+		t.Errorf("got %v", err)
+	}
+	_, err = config.LoadRig(config.Flags{Home: t.TempDir()})
+	if !errors.As(err, &e) || e.Key != "HAGGLED_RULES_MAXX" || !strings.HasPrefix(e.Hint, "did you mean HAGGLED_RULES_MAX?") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAMistypedWordIsAnErrorThatNamesTheNearest(t *testing.T) {
+	for word, want := range map[string]string{"inof": "did you mean info?", "purple": "The least that is logged: debug, info, warn or error."} {
+		var e *config.Error
+		_, err := config.LoadAgent(config.Flags{Home: home(t, "config.toml", "log_level = '"+word+"'"), Env: variables()})
+		if !errors.As(err, &e) || e.Key != "log_level" || e.Hint != want {
+			t.Errorf("%s: got %v, hint %q", word, err, e.Hint)
+		}
+	}
+}
+
+func TestAHomeThatIsAFileIsRefused(t *testing.T) {
+	path := filepath.Join(home(t, "file", ""), "file")
+	var e *config.Error
+	if _, err := config.LoadAgent(config.Flags{Home: path, Env: variables()}); !errors.As(err, &e) || e.Source != path {
+		t.Errorf("agent: got %v", err)
+	}
+	if _, err := config.LoadRig(config.Flags{Home: path, Env: variables()}); !errors.As(err, &e) || e.Source != path {
+		t.Errorf("rig: got %v", err)
+	}
+}

@@ -3,7 +3,9 @@ package config
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -146,7 +148,7 @@ func (p Paths) Make() error {
 	}
 	for _, file := range []string{p.Key, p.Database, p.Log} {
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			return fmt.Errorf("make folder: %w", err)
+			return unmade(filepath.Dir(file), err)
 		}
 	}
 	mode := os.FileMode(0o700)
@@ -154,9 +156,27 @@ func (p Paths) Make() error {
 		mode = 0o711
 	}
 	if err := os.MkdirAll(p.Run, mode); err != nil {
-		return fmt.Errorf("make folder: %w", err)
+		return unmade(p.Run, err)
 	}
 	return nil
+}
+
+// unmade tells why a folder cannot be made, without the system's words around it.
+func unmade(folder string, err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err // folder is the path that counts
+	}
+	return fmt.Errorf("folder %s cannot be made: %w", folder, err)
+}
+
+// checkHome refuses a home that is there and is no folder. One that is not there is made when it is needed.
+func checkHome(home string) error {
+	info, err := os.Stat(home)
+	if home == "" || err != nil || info.IsDir() {
+		return nil
+	}
+	return &Error{Source: home, Problem: "is a file, and should be a folder", Hint: "name a folder with --home; it is made if need be"}
 }
 
 // claim makes a folder where everybody may make folders, and refuses one that somebody else has made there first.

@@ -31,6 +31,7 @@ type Rig struct {
 // Cards is what a rig offers instead of the machine's own cards.
 type Cards struct {
 	Simulated []Simulated // on labs' networks only; empty: the machine's own
+	Library   string      // path of the driver's library; "" lets the system find it
 }
 
 // Containerd is the engine that runs jobs.

@@ -84,6 +84,13 @@ func machineTable() []spec[Rig] {
 		},
 		{
 			Knob: Knob{
+				Name: "cards.library", Kind: KindText,
+				Doc: "The path of libnvidia-ml.so.1, where the system does not find it by itself.",
+			},
+			field: func(r *Rig) any { return &r.Cards.Library },
+		},
+		{
+			Knob: Knob{
 				Name: "containerd.binary", Kind: KindText, Default: "containerd",
 				Doc: "The containerd that the rig starts: a name or a path.",
 			},

@@ -100,7 +100,7 @@ func (d *Daemon) sign(ctx context.Context, change func(*Settings)) error {
 		return nil
 	}
 	d.offer, d.buckets = sealed, nil
-	if offer.State == market.OfferOpen {
+	if offer.State != market.OfferWithdrawn {
 		d.buckets = market.Buckets(offer)
 	}
 	return nil
@@ -121,8 +121,11 @@ func (d *Daemon) draw(s Settings, now int64) (market.Offer, bool) {
 	o.Host.Driver, o.Host.CUDA = d.rack.software()
 	o.Simulated = all[0].Vendor == market.VendorSimulated
 	o.Slots = d.rack.slots(until)
-	if s.Paused || s.Draining || len(o.Slots) == 0 {
+	switch {
+	case s.Paused || s.Draining || len(o.Slots) == 0:
 		o.State = market.OfferWithdrawn
+	case !o.Simulated:
+		o.State = market.OfferListed // no engine of ours can give a job a real card yet
 	}
 	if len(o.Slots) == 0 {
 		o.Slots = all

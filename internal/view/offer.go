@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"time"
 
 	"haggle/market"
@@ -27,7 +28,8 @@ type Offer struct {
 	Model      string           `json:"gpu_name"`
 	Vendor     string           `json:"gpu_vendor"`
 	Slots      int              `json:"slots" doc:"slots of this model"`
-	Free       int              `json:"free" doc:"slots that are free and match the query"`
+	Free       int              `json:"free" doc:"slots of this model that are free and match the query"`
+	Also       []string         `json:"also,omitempty" doc:"other models of the rig that match; a query by name shows them alone"`
 	MemoryGiB  int64            `json:"gpu_ram_gib"`
 	Price      Money            `json:"price" doc:"per slot-hour"`
 	DiskPrice  Money            `json:"disk_price" doc:"per GB-hour"`
@@ -38,6 +40,7 @@ type Offer struct {
 	Isolation  string           `json:"isolation"`
 	Images     []string         `json:"images"`
 	Simulated  bool             `json:"simulated"`
+	Rentable   bool             `json:"rentable" doc:"bids are taken; real cards are only shown for now"`
 	ExpiresIn  int64            `json:"expires_in_s"`
 	Source     string           `json:"source" doc:"claimed: nobody but the rig says so"`
 	SlotDetail []market.Slot    `json:"slot_detail,omitempty"`
@@ -57,18 +60,14 @@ func OfferOf(o market.Offer, hash market.Hash, free []uint8, now time.Time, deta
 	}
 	v := Offer{
 		ID: hash.String()[:8], Hash: hash.String(), Rig: market.Printable(o.Name), RigKey: o.Rig.String(),
-		Model: market.Printable(first.Model), Vendor: market.Printable(first.Vendor), Free: len(free),
+		Model: market.Printable(first.Model), Vendor: market.Printable(first.Vendor),
 		MemoryGiB: (first.Memory + 1<<29) >> 30,
 		Price:     MoneyOf(market.Micro(o.Prices.Slot), o.Prices.Currency), DiskPrice: MoneyOf(market.Micro(o.Prices.Disk), o.Prices.Currency),
 		InPrice: MoneyOf(market.Micro(o.Prices.In), o.Prices.Currency), OutPrice: MoneyOf(market.Micro(o.Prices.Out), o.Prices.Currency),
 		Reach: market.Printable(o.Net.Reach), Country: market.Printable(o.Net.Country), Isolation: market.Printable(o.Host.Isolation),
-		Images: []string{}, Simulated: o.Simulated, ExpiresIn: (o.Expires - now.UnixMilli()) / 1000, Source: "claimed",
+		Images: []string{}, Simulated: o.Simulated, Rentable: o.State == market.OfferOpen, ExpiresIn: (o.Expires - now.UnixMilli()) / 1000, Source: "claimed",
 	}
-	for _, s := range o.Slots {
-		if s.Model == first.Model {
-			v.Slots++
-		}
-	}
+	v.count(o, first.Model, free)
 	for _, i := range o.Host.Images {
 		v.Images = append(v.Images, market.Printable(i.Name))
 	}
@@ -76,4 +75,20 @@ func OfferOf(o market.Offer, hash market.Hash, free []uint8, now time.Time, deta
 		v.SlotDetail, v.Host, v.Rules = o.Slots, o.Host, o.Rules
 	}
 	return v
+}
+
+// count counts the slots of the model that stands for the offer, and names the others that match.
+func (v *Offer) count(o market.Offer, model string, free []uint8) {
+	for _, s := range o.Slots {
+		matches := slices.Contains(free, s.Index)
+		switch {
+		case s.Model == model:
+			v.Slots++
+			if matches {
+				v.Free++
+			}
+		case matches && !slices.Contains(v.Also, market.Printable(s.Model)):
+			v.Also = append(v.Also, market.Printable(s.Model))
+		}
+	}
 }

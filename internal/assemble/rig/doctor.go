@@ -40,7 +40,7 @@ func Diagnose(ctx context.Context, cfg config.Rig) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	findings := []Finding{
-		root(), network(cfg), cards(cfg),
+		root(), network(cfg), cards(ctx, cfg),
 		tool(ctx, "containerd", cfg.Containerd.Binary, "apt install containerd", "--version"),
 		tool(ctx, "shim", "containerd-shim-runc-v2", "apt install containerd", "-v"),
 		tool(ctx, "runc", "runc", "apt install runc", "--version"),
@@ -67,15 +67,25 @@ func network(cfg config.Rig) Finding {
 	return f
 }
 
-func cards(cfg config.Rig) Finding {
-	count := 0
-	for _, c := range cfg.Cards.Simulated {
-		count += max(1, c.Count)
+func cards(ctx context.Context, cfg config.Rig) Finding {
+	driver, err := openCards(ctx, cfg, market.Key{}, nil)
+	if err != nil {
+		return Finding{"cards", LevelBad, err.Error(), "install NVIDIA's driver, or look at a market without cards: `haggle lab up`"}
 	}
-	if count == 0 {
-		return Finding{"cards", LevelBad, "none", "set cards.simulated in a lab; real cards come with a later version"}
+	defer driver.Close()
+	list, err := driver.Cards(ctx)
+	if err != nil || len(list) == 0 {
+		return Finding{"cards", LevelBad, "none", "`nvidia-smi` must list the cards"}
 	}
-	return Finding{"cards", LevelGood, fmt.Sprintf("%d simulated", count), ""}
+	names := make([]string, 0, len(list))
+	for _, c := range list {
+		names = append(names, c.RawName)
+	}
+	f := Finding{"cards", LevelGood, market.Printable(strings.Join(names, ", ")), ""}
+	if !list[0].Simulated {
+		f.Level, f.Fix = LevelNote, "they are offered to be seen; renting real cards comes with a later version"
+	}
+	return f
 }
 
 // tool runs a program for its version.

@@ -36,7 +36,7 @@ type Config struct {
 func New(ctx context.Context, cfg Config) (*rigcore.Rig, error) {
 	return rigcore.New(ctx, rigcore.Config{
 		Rig: cfg.Rig, Version: cfg.Version, Log: cfg.Log,
-		Cards: func(key market.Key) (nvml.Driver, error) { return openCards(cfg.Rig, key) },
+		Cards: func(key market.Key) (nvml.Driver, error) { return openCards(ctx, cfg.Rig, key, cfg.Log) },
 		Engine: func(log *slog.Logger) (rigcore.Engine, error) {
 			e, err := Engine(cfg.Rig, log)
 			if err != nil {
