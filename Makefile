@@ -38,7 +38,7 @@ build: ## build bin/haggle and bin/haggled
 test: setup build test-fast test-heavy ## run every test
 
 test-fast:
-	$(GO) test -race -vet=off -shuffle=on -count=1 $$(scripts/packages.sh fast)
+	HAGGLE_E2E_PROGRAMS=$(CURDIR)/bin $(GO) test -race -vet=off -shuffle=on -count=1 $$(scripts/packages.sh fast)
 
 # Compiling libp2p, SQLite and containerd with the race detector costs more than it finds.
 # One after the other: they look for what others leave behind, and two cores are soon full.
