@@ -10,19 +10,26 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
-// LoggerArg encodes what RunLogger needs as the one argument that containerd's binary loggers can be handed.
+// loggerWait is how long a logger waits for the task whose output it is to write. The task may still be in the making
+// on a machine that is overloaded.
+const loggerWait = time.Minute
+
+// LoggerArg encodes what RunLogger needs beside its file descriptors.
 func LoggerArg(path string, limit int64) string {
 	return strconv.FormatInt(limit, 10) + ":" + path
 }
 
-// RunLogger is the main function of a logger: it writes the log of one job, whose output it reads from the file
-// descriptors 3 and 4, until both end. Descriptor 5 tells the caller that it is ready. arg comes from LoggerArg.
+// RunLogger is the main function of a logger: it writes the log of one job, whose output it reads from two FIFOs,
+// until both end. Descriptors 3 and 4 name the FIFOs of stdout and stderr (O_PATH): RunLogger itself opens them, and the
+// open returns on either side when the other has come. On descriptor 5 it writes a zero byte and closes it when it holds
+// the log. arg comes from LoggerArg.
 //
 // It ignores SIGTERM and SIGINT, as its end is the job's; it makes itself leader of a session, so that no
 // terminal and no group signal reaches it. The log file must not exist. While it runs it holds an exclusive lock
-// (flock) on the file.
+// (flock) on the file. When nobody opens the FIFOs for writing within a minute, it ends the empty log and fails.
 func RunLogger(arg string) error {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	detachSession()
@@ -39,7 +46,6 @@ func RunLogger(arg string) error {
 	if err := lockFile(f); err != nil {
 		return fmt.Errorf("logger: lock %s: %w", path, err)
 	}
-	// The byte and the close both mean ready, to different generations of the shim.
 	ready := os.NewFile(5, "ready")
 	if _, err := ready.Write([]byte{0}); err != nil {
 		return fmt.Errorf("logger: report ready: %w", err)
@@ -47,7 +53,43 @@ func RunLogger(arg string) error {
 	if err := ready.Close(); err != nil {
 		return fmt.Errorf("logger: report ready: %w", err)
 	}
-	return copyLog(f, limit, os.NewFile(3, "stdout"), os.NewFile(4, "stderr"))
+	pipes, err := openPipes(loggerWait, "/proc/self/fd/3", "/proc/self/fd/4")
+	if err != nil {
+		return errors.Join(fmt.Errorf("logger: %w", err), NewLogWriter(f, limit).Close())
+	}
+	return copyLog(f, limit, pipes[0], pipes[1])
+}
+
+// openPipes opens FIFOs for reading, each of which waits for a writer. After wait it gives up, and leaves what still
+// waits to the end of the process.
+func openPipes(wait time.Duration, paths ...string) ([]io.Reader, error) {
+	type opened struct {
+		i   int
+		f   *os.File
+		err error
+	}
+	news := make(chan opened, len(paths))
+	for i, path := range paths {
+		go func() {
+			f, err := os.Open(path)
+			news <- opened{i, f, err}
+		}()
+	}
+	late := time.NewTimer(wait)
+	defer late.Stop()
+	pipes := make([]io.Reader, len(paths))
+	for range paths {
+		select {
+		case o := <-news:
+			if o.err != nil {
+				return nil, fmt.Errorf("open output: %w", o.err)
+			}
+			pipes[o.i] = o.f
+		case <-late.C:
+			return nil, fmt.Errorf("nobody writes: %w", os.ErrDeadlineExceeded)
+		}
+	}
+	return pipes, nil
 }
 
 // copyLog writes both streams to the log until they end. When the log cannot be written any more, it still

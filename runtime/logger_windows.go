@@ -7,5 +7,5 @@ import (
 
 func detachSession() {}
 
-// lockFile fails: binary loggers belong to containerd, which haggle does not use on Windows.
+// lockFile fails: loggers belong to containerd, which haggle does not use on Windows.
 func lockFile(*os.File) error { return errors.ErrUnsupported }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -42,7 +43,8 @@ func firstByte(ctx context.Context) (ours, theirs float64, err error) {
 	return median(mine), median(peers), nil
 }
 
-// toFirstByte starts a command, waits for its first byte of output and then for its end. Milliseconds.
+// toFirstByte starts a command, waits for its first byte of output and then for its end, however that is: the rig's engine
+// may take away ctr's container, which it does not know, before ctr does. Milliseconds.
 func toFirstByte(c *exec.Cmd) (float64, error) {
 	out, err := c.StdoutPipe()
 	if err != nil {
@@ -55,10 +57,10 @@ func toFirstByte(c *exec.Cmd) (float64, error) {
 	_, readErr := io.ReadFull(out, make([]byte, 1))
 	took := float64(time.Since(begun).Microseconds()) / 1000
 	_, _ = io.Copy(io.Discard, out)
-	if err := c.Wait(); err != nil {
-		return 0, err
+	if err := c.Wait(); readErr != nil {
+		return 0, errors.Join(readErr, err)
 	}
-	return took, readErr
+	return took, nil
 }
 
 func median(values []float64) float64 {

@@ -37,10 +37,11 @@ type Config struct {
 	// Snapshotter keeps file systems. Default "overlayfs".
 	Snapshotter string
 	// LoggerPath and LoggerArgs start a logger: LoggerArgs is the one word that makes that program call
-	// runtime.RunLogger with the next argument. Containerd can hand over no more.
+	// runtime.RunLogger with the next argument.
 	LoggerPath string
 	LoggerArgs []string
-	// LogDir holds one log per job, named after it.
+	// LogDir holds one log per job, named after it, and while a job is made the FIFOs of its output. Shims must see
+	// it at the same path.
 	LogDir string
 	// CgroupParent is the cgroup of all jobs, from the hierarchy's root. Default "/haggle".
 	CgroupParent string
@@ -89,7 +90,7 @@ func (c Config) validate() error {
 		return fmt.Errorf("containerd: socket path %s is longer than %d bytes", c.Socket, maxSocket)
 	}
 	if len(c.LoggerArgs) != 1 {
-		return fmt.Errorf("containerd: %d logger arguments, containerd takes exactly one before ours", len(c.LoggerArgs))
+		return fmt.Errorf("containerd: %d logger arguments, exactly one word must come before ours", len(c.LoggerArgs))
 	}
 	if strings.Count(c.CgroupParent, "/") > 8 {
 		return fmt.Errorf("containerd: cgroup parent %s is too deep", c.CgroupParent)
@@ -105,6 +106,7 @@ type Engine struct {
 	daemon *daemon // nil with an Address
 	hub    hub
 	jobs   jobLocks
+	images imageCache
 	host   hostLimits
 
 	ctx    context.Context // ends with Close; for what outlives a call

@@ -187,23 +187,6 @@ func TestACommandThatIsNotThereIsTheJobsFault(t *testing.T) {
 	}
 }
 
-func TestTheSweepFindsLogsOfNobody(t *testing.T) {
-	w := newWorld(t)
-	w.start(t, "kept", "polite")
-	for _, name := range []string{"orphan.log", "other.txt"} {
-		if err := os.WriteFile(filepath.Join(w.cfg.LogDir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	report, err := w.engine.Sweep(w.context(t), func(id string) bool { return id == "kept" })
-	if err != nil || len(report.Jobs) > 0 || !slices.Equal(report.Logs, []string{"orphan"}) {
-		t.Errorf("swept %+v: %v", report, err)
-	}
-	if err := os.Remove(filepath.Join(w.cfg.LogDir, "other.txt")); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestAGivenContainerdIsUsedAndLeftAlone(t *testing.T) {
 	host := newWorld(t)
 	dir := t.TempDir()

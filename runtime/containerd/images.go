@@ -67,26 +67,6 @@ func (e *Engine) Images(ctx context.Context) ([]runtime.Image, error) {
 	return all, nil
 }
 
-// findImage returns an image of a digest that can be started.
-func (e *Engine) findImage(ctx context.Context, id string) (ctr.Image, error) {
-	list, err := e.client.ImageService().List(ctx, "target.digest=="+id)
-	if err != nil {
-		return nil, classify(err, "find image %s", id)
-	}
-	if len(list) == 0 {
-		return nil, fmt.Errorf("image %s: %w", id, runtime.ErrImageNotFound)
-	}
-	img := ctr.NewImage(e.client, list[0])
-	ok, err := img.IsUnpacked(ctx, e.cfg.Snapshotter)
-	if err == nil && !ok {
-		err = img.Unpack(ctx, e.cfg.Snapshotter)
-	}
-	if err != nil {
-		return nil, classify(err, "unpack image %s", id)
-	}
-	return img, nil
-}
-
 // Import implements runtime.Runtime.
 func (e *Engine) Import(ctx context.Context, name string, r io.Reader) (runtime.Image, error) {
 	ctx, release, err := e.pin(e.within(ctx))
@@ -192,19 +172,6 @@ func readDocument(ctx context.Context, store content.Store, d v1.Descriptor, int
 		return err
 	}
 	return json.Unmarshal(b, into)
-}
-
-// imageConfig reads the config of an image that is unpacked.
-func imageConfig(ctx context.Context, img ctr.Image) (v1.ImageConfig, error) {
-	d, err := img.Config(ctx)
-	if err != nil {
-		return v1.ImageConfig{}, err
-	}
-	var config v1.Image
-	if err := readDocument(ctx, img.ContentStore(), d, &config); err != nil {
-		return v1.ImageConfig{}, err
-	}
-	return config.Config, nil
 }
 
 // sourceReader remembers a fault of the reader, to tell it from one of the content.

@@ -250,6 +250,10 @@ func (e *Engine) deleteTask(ctx context.Context, id string) error {
 			return classify(err, "wait for job %s", id)
 		}
 	}
+	// The shim gives up what the logger has not taken yet soon after it is told to go.
+	if err := e.awaitLoggerEnd(ctx, id); err != nil {
+		return err
+	}
 	_, err = e.client.TaskService().Delete(ctx, &tasks.DeleteTaskRequest{ContainerID: id})
 	if err = native(err); err != nil && !errdefs.IsNotFound(err) {
 		return classify(err, "delete task of job %s", id)

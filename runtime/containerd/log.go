@@ -65,12 +65,7 @@ func (e *Engine) awaitLogger(ctx context.Context, id string, state runtime.State
 			return err
 		}
 	}
-	for deadline := time.Now().Add(loggerGrace); loggerHolds(e.logPath(id)) && time.Now().Before(deadline); {
-		if err := sleep(ctx, 20*time.Millisecond); err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
+	return e.awaitLoggerEnd(ctx, id)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -107,12 +108,26 @@ func jobSpec(job runtime.Spec, img v1.ImageConfig, user specs.User, cgroup strin
 		oci.WithRlimit(&specs.POSIXRlimit{Type: "RLIMIT_NOFILE", Hard: host.openFiles, Soft: host.openFiles}),
 		// Last, because the filter depends on the capabilities.
 		seccomp.WithDefaultProfile(),
+		nativeCallsOnly,
 	)
 	if err != nil {
 		return nil, fmt.Errorf("describe job %s to runc: %w", job.ID, err)
 	}
 	spec.Process.User = user
 	return spec, nil
+}
+
+// nativeCallsOnly shuts the system calls of other architectures, which kernels offer to 32-bit programs. Some of them do
+// what the filter forbids in the native ones: it cannot look into the arguments of a 32-bit socketcall. And runc needs a
+// third of the time for a filter of one architecture, for which every job waits.
+func nativeCallsOnly(_ context.Context, _ oci.Client, _ *containers.Container, s *oci.Spec) error {
+	switch goruntime.GOARCH {
+	case "amd64":
+		s.Linux.Seccomp.Architectures = []specs.Arch{specs.ArchX86_64}
+	case "arm64":
+		s.Linux.Seccomp.Architectures = []specs.Arch{specs.ArchAARCH64}
+	}
+	return nil
 }
 
 // numericUser reads an image's user when it needs no look into the image's files.

@@ -43,6 +43,7 @@ func TestRuncIsToldEveryLimit(t *testing.T) {
 		Memory, Swap       *int64
 		Namespaces         []specs.LinuxNamespace
 		Readonly, Seccomp  bool
+		Architectures      int
 		MasksKcore, Hooked bool
 		Files              []specs.POSIXRlimit
 	}
@@ -53,7 +54,7 @@ func TestRuncIsToldEveryLimit(t *testing.T) {
 		Caps:  &specs.LinuxCapabilities{Bounding: caps, Effective: caps, Permitted: caps},
 		Quota: &quota, Period: &period, Pids: &pids, Memory: &memory, Swap: &memory,
 		Namespaces: []specs.LinuxNamespace{{Type: "pid"}, {Type: "ipc"}, {Type: "uts"}, {Type: "mount"}, {Type: "network"}, {Type: "cgroup"}},
-		Seccomp:    true, MasksKcore: true,
+		Seccomp:    true, Architectures: 1, MasksKcore: true,
 		Files: []specs.POSIXRlimit{{Type: "RLIMIT_NOFILE", Hard: 4096, Soft: 4096}},
 	}
 	r := s.Linux.Resources
@@ -61,8 +62,9 @@ func TestRuncIsToldEveryLimit(t *testing.T) {
 		Args: s.Process.Args, Env: s.Process.Env, Cwd: s.Process.Cwd, Host: s.Hostname, Cgroup: s.Linux.CgroupsPath, User: s.Process.User,
 		NoNewPrivileges: s.Process.NoNewPrivileges, Caps: s.Process.Capabilities, Quota: r.CPU.Quota, Period: r.CPU.Period, Pids: r.Pids.Limit,
 		Memory: r.Memory.Limit, Swap: r.Memory.Swap, Namespaces: s.Linux.Namespaces, Readonly: s.Root.Readonly,
-		Seccomp:    s.Linux.Seccomp != nil && s.Linux.Seccomp.DefaultAction == specs.ActErrno,
-		MasksKcore: slices.Contains(s.Linux.MaskedPaths, "/proc/kcore"), Hooked: s.Hooks != nil, Files: s.Process.Rlimits,
+		Seccomp:       s.Linux.Seccomp != nil && s.Linux.Seccomp.DefaultAction == specs.ActErrno,
+		Architectures: len(s.Linux.Seccomp.Architectures),
+		MasksKcore:    slices.Contains(s.Linux.MaskedPaths, "/proc/kcore"), Hooked: s.Hooks != nil, Files: s.Process.Rlimits,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

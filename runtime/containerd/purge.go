@@ -71,12 +71,18 @@ func (e *Engine) endRun(ctx context.Context) error {
 // jobIDs are the jobs that left a trace on disk.
 func (e *Engine) jobIDs() []string {
 	var ids []string
-	bundles, _ := filepath.Glob(filepath.Join(e.bundles(), "*"))
-	logs, _ := filepath.Glob(filepath.Join(e.cfg.LogDir, "*.log"))
-	for _, p := range slices.Concat(bundles, logs) {
-		if id := strings.TrimSuffix(filepath.Base(p), ".log"); runtime.ValidateID(id) == nil {
+	add := func(id string, ok bool) {
+		if ok && runtime.ValidateID(id) == nil && !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
+	}
+	bundles, _ := filepath.Glob(filepath.Join(e.bundles(), "*"))
+	for _, p := range bundles {
+		add(filepath.Base(p), true)
+	}
+	files, _ := filepath.Glob(filepath.Join(e.cfg.LogDir, "*"))
+	for _, p := range files {
+		add(logOwner(filepath.Base(p)))
 	}
 	return ids
 }
@@ -160,7 +166,7 @@ func (e *Engine) purgeFiles(ids []string) error {
 		// The shim names its socket after the containerd, the namespace and the job.
 		name := sha256.Sum256([]byte(filepath.Join(e.cfg.Socket, e.cfg.Namespace, id)))
 		errs = append(errs, removeTree(fmt.Sprintf("%s/%x", shimSockets, name)))
-		errs = append(errs, removeTree(e.logPath(id)))
+		errs = append(errs, e.removeFiles(id))
 	}
 	dirs := []string{e.cfg.RuncRoot, e.cfg.LogDir}
 	if e.daemon != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/containerd/containerd/api/services/tasks/v1"
@@ -119,11 +120,11 @@ func (e *Engine) sweepLogs(ctx context.Context, keep func(string) bool, report *
 		return fmt.Errorf("list logs: %w", err)
 	}
 	for _, f := range files {
-		id, isLog := strings.CutSuffix(f.Name(), ".log")
-		if !isLog || runtime.ValidateID(id) != nil || keep(id) {
+		id, isLog := logOwner(f.Name())
+		if !isLog || keep(id) || slices.Contains(report.Logs, id) {
 			continue
 		}
-		done, err := e.sweepOrphan(ctx, id, func() error { return os.Remove(e.logPath(id)) })
+		done, err := e.sweepOrphan(ctx, id, func() error { return e.removeFiles(id) })
 		if err != nil {
 			return fmt.Errorf("delete log of job %s: %w", id, err)
 		}
@@ -132,4 +133,14 @@ func (e *Engine) sweepLogs(ctx context.Context, keep func(string) bool, report *
 		}
 	}
 	return nil
+}
+
+// logOwner names the job to which a file in the folder of logs belongs.
+func logOwner(name string) (id string, ok bool) {
+	for _, suffix := range []string{logSuffix, stdoutSuffix, stderrSuffix} {
+		if id, ok := strings.CutSuffix(name, suffix); ok && runtime.ValidateID(id) == nil {
+			return id, true
+		}
+	}
+	return "", false
 }
