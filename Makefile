@@ -19,21 +19,23 @@ GO_FILES = $$(git ls-files --cached --others --exclude-standard '*.go')
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run setup build test check smoke bench cross fuzz fmt clean
+.PHONY: help run setup build build-haggle test check smoke bench shots cross fuzz fmt clean
 .PHONY: format tidy vet lint arrows windows test-fast test-heavy
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
-run: setup build ## start a lab on this machine and be led through a first job
-	scripts/first-job.sh
+run: ## build, start a market on this machine and open it on the terminal
+	@MAKE=$(MAKE) scripts/run.sh
 
 setup: ## install what is missing from Debian's packages (asks once for sudo)
 	@scripts/setup.sh
 
-build: ## build bin/haggle and bin/haggled
-	CGO_ENABLED=0 $(BUILD) -o bin/haggle ./cmd/haggle
+build: build-haggle ## build bin/haggle and bin/haggled
 	$(BUILD) -o bin/haggled ./cmd/haggled
+
+build-haggle:
+	CGO_ENABLED=0 $(BUILD) -o bin/haggle ./cmd/haggle
 
 test: setup build test-fast test-heavy ## run every test
 
@@ -80,6 +82,10 @@ smoke: setup build ## as root: a lab, a job, a bill that anyone can check, and n
 
 bench: setup build ## print our figures beside others'; NAME=figure for one of them
 	$(GO) run ./internal/bench $(NAME)
+
+shots: setup build ## draw every screen of the real program into docs/screens
+	@scripts/setup.sh shots
+	scripts/shots.sh
 
 cross: ## build haggle for all six systems into dist/
 	for target in linux darwin windows; do for arch in amd64 arm64; do \

@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# first-job.sh: a lab on this machine and a first job in it, step by step. The lab stays up afterwards.
+# first-job.sh: a lab on this machine, and on a terminal the market on its screen; elsewhere a first job on the command line,
+# step by step. The lab stays up afterwards. ENGINE is what runs the jobs, containerd or process; the programs are in BIN.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-if [ "$(id -u)" -ne 0 ]; then
-	echo "A lab starts real containers, so it needs root here."
-	exec sudo -H "$0"
+engine=${ENGINE:-containerd}
+bin=${BIN:-$PWD/bin}
+if [ "$engine" = containerd ] && [ "$(id -u)" -ne 0 ]; then
+	echo "A lab with real containers needs root here; ENGINE=process does without both."
+	exec sudo -H env ENGINE="$engine" BIN="$bin" ${HAGGLE_HOME:+HAGGLE_HOME="$HAGGLE_HOME"} "$0"
 fi
-PATH=$PWD/bin:$PATH
+PATH=$bin:$PATH
 
 # show SENTENCE COMMAND...: says in plain words what comes, prints the command as one would type it, runs it.
 show() {
@@ -28,19 +31,48 @@ out=$(mktemp /tmp/first-job.XXXXXX)
 evidence=first.evidence
 trap 'rm -f "$out"' EXIT
 
+real="the containers, "
+if [ "$engine" = process ]; then real=; fi
 printf '%s\n' \
-	"haggle rents GPUs from peer to peer. This is a whole market on your machine: three rigs with simulated cards and you as" \
-	"the renter, on loopback only. The cards are simulated; the network, the containers, the signatures and the bill are real."
+	"haggle rents GPUs from peer to peer. This is a whole market on your machine:" \
+	"three rigs with simulated cards and you as the renter, on loopback only. The" \
+	"cards are simulated; the network, the ${real}the signatures and the bill are real."
+screens=no
+if [ -t 0 ] && [ -t 1 ] && [ "${TERM:-dumb}" != dumb ]; then
+	screens=yes
+	echo "On the screen: enter takes the offer, enter again shows the price, y rents;"
+	echo "? lists the keys and q leaves."
+fi
 
-show "Start the lab." haggle lab up | tee "$out"
-if [ -z "${HAGGLE_HOME:-}" ]; then
+show "Start the lab." haggle lab up --engine "$engine" | tee "$out"
+known=${HAGGLE_HOME:-}
+if [ -z "$known" ]; then
 	# lab up prints the line that ties haggle to the lab; without it haggle means the real market.
-	home=$(sed -n 's/^ *export HAGGLE_HOME=//p' "$out" | tail -n 1 | tr -d "'\"")
-	if [ -z "$home" ]; then
+	known=$(sed -n 's/^ *export HAGGLE_HOME=//p' "$out" | tail -n 1 | tr -d "'\"")
+	if [ -z "$known" ]; then
 		echo "first-job: lab up did not print an export line" >&2
 		exit 1
 	fi
-	show "Tie this shell to the lab." export HAGGLE_HOME="$home"
+	show "Tie this shell to the lab." export HAGGLE_HOME="$known"
+fi
+
+# farewell SENTENCE COMMAND: how to come back, and how to leave nothing behind.
+farewell() {
+	printf '%s\n' \
+		"" \
+		"$1 The lab stays up, and jobs in it go on; to come back:" \
+		"  \$ export HAGGLE_HOME=$HAGGLE_HOME" \
+		"  \$ export PATH=$bin:\$PATH" \
+		"  \$ $2" \
+		"and to take it down, with all that it started:" \
+		"  \$ haggle lab down"
+}
+
+if [ "$screens" = yes ]; then
+	code=0
+	haggle || code=$?
+	farewell "That was the market." haggle
+	exit "$code"
 fi
 
 show "What is for rent? Ask for a model, as you would anywhere." haggle offers gpu_name=RTX_4090
@@ -52,11 +84,4 @@ lease=$(haggle leases --json | grep -E -o '"(id|lease)": *"[^"]+"' | head -n 1 |
 show "Take the bill with you." haggle export "$lease" -o "$evidence"
 show "Anyone can check it, with no account, no agent and no network." haggle verify "$evidence"
 
-printf '%s\n' \
-	"" \
-	"That is the circle. The lab stays up; to go on in it:" \
-	"  \$ export HAGGLE_HOME=$HAGGLE_HOME" \
-	"  \$ export PATH=$PWD/bin:\$PATH" \
-	"  \$ haggle leases" \
-	"and to take it down, with all that it started:" \
-	"  \$ haggle lab down"
+farewell "That is the circle." "haggle leases"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # setup.sh: installs what building, testing and a lab need and this machine lacks, from Debian's or Ubuntu's packages. It does
-# nothing where all is there, and asks for sudo once where it is not run by root.
+# nothing where all is there, and asks for sudo once where it is not run by root. `setup.sh shots` looks for what drawing the
+# screens needs instead.
 set -euo pipefail
 
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
@@ -22,6 +23,13 @@ gcc gcc
 make make
 '
 
+if [ "${1:-}" = shots ]; then
+	needs='
+rsvg-convert librsvg2-bin
+tmux tmux
+'
+fi
+
 missing=()
 while read -r program package; do
 	if [ -n "$program" ] && ! command -v "$program" >/dev/null; then
@@ -31,6 +39,14 @@ done <<<"$needs"
 # gcc alone cannot compile: the C library's headers are a package of their own.
 if [ ! -e /usr/include/stdlib.h ]; then
 	missing+=(libc6-dev)
+fi
+
+if [ "${1:-}" = shots ]; then
+	for font in fonts-dejavu-core:DejaVuSansMono fonts-wqy-microhei:wqy-microhei; do # Latin and box lines; CJK
+		if [ -z "$(find /usr/share/fonts -name "${font#*:}*" -print -quit 2>/dev/null)" ]; then
+			missing+=("${font%:*}")
+		fi
+	done
 fi
 
 if ! command -v go >/dev/null; then

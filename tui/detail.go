@@ -65,7 +65,7 @@ func orFree(m view.Money, per string) string {
 func (o *offers) machine(v view.Offer, add func(label, text string)) {
 	h := v.Host
 	if h.SlotThreads > 0 {
-		add("cpu", strconv.FormatInt(h.SlotThreads, 10)+" threads, "+strconv.FormatInt(h.SlotMemory>>30, 10)+" GiB per card; "+h.CPU)
+		add("cpu", plural(int(h.SlotThreads), "thread", "threads")+", "+strconv.FormatInt(h.SlotMemory>>30, 10)+" GiB per card; "+h.CPU)
 	}
 	if h.DiskFree > 0 {
 		add("disk free", strconv.FormatInt(h.DiskFree/1_000_000_000, 10)+" GB")
@@ -73,7 +73,11 @@ func (o *offers) machine(v view.Offer, add func(label, text string)) {
 	if h.Driver != "" {
 		add("driver", h.Driver+", CUDA "+orUnknown(h.CUDA))
 	}
-	add("reach", v.Reach+" "+o.look.sign.dot+" in "+orUnknown(v.Country))
+	reach := v.Reach
+	if v.Country != "" {
+		reach += ", in " + v.Country
+	}
+	add("reach", reach)
 	if unisolated(v) {
 		add("isolation", "none: jobs are plain processes of the rig's owner")
 	} else {

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -48,28 +49,29 @@ func (d *dialog) render(look theme, page []string, width, height int) []string {
 		box = append(box, look.sign.side+" "+line(l, inner)+" "+look.sign.side)
 	}
 	bottom := c[2]
+	if d.armed {
+		bottom += rule + " " + look.accent.on("y") + " " + look.strong.on(d.yes) + "  " + look.accent.on("n") + " no "
+	}
 	for span(bottom) < inner+3 {
 		bottom += rule
 	}
 	return over(look, page, append(box, bottom+c[3]), width, height)
 }
 
-// over lays a box in the middle of a page, which steps back.
+// over lays a box in the middle of a page, which steps back. Beside the box there is nothing: half a word would only be read.
 func over(look theme, page, box []string, width, height int) []string {
 	out := make([]string, height)
 	top := max(0, (height-len(box))/2)
-	left := max(0, (width-span(box[0]))/2)
+	left := strings.Repeat(" ", max(0, (width-span(box[0]))/2))
 	for i := range out {
-		under := ""
-		if i < len(page) {
-			under = stripped(page[i])
+		switch {
+		case i >= top && i < top+len(box):
+			out[i] = line(left+box[i-top], width)
+		case i == top-1 || i == top+len(box) || i >= len(page):
+			out[i] = line("", width)
+		default:
+			out[i] = look.faint.on(line(stripped(page[i]), width))
 		}
-		if i < top || i >= top+len(box) {
-			out[i] = look.faint.on(line(under, width))
-			continue
-		}
-		right := left + span(box[0])
-		out[i] = look.faint.on(line(cut(under, 0, left), left)) + box[i-top] + look.faint.on(line(cut(under, right, width), width-right))
 	}
 	return out
 }

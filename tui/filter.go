@@ -145,8 +145,14 @@ func (f *filter) render(right string, width int) []string {
 		return []string{spread(" "+text, right+" ", width)}
 	}
 	room := max(1, width-4)
+	if right != "" && width >= 60 {
+		room -= span(right) + 2
+	} else {
+		right = ""
+	}
 	f.input.SetWidth(room - 1)
-	return []string{line(" "+f.look.accent.on("/")+" "+f.input.View(), width), line(" "+f.advice(width-2), width)}
+	text := line(" "+f.look.accent.on("/")+" "+f.input.View(), room+3)
+	return []string{spread(text, f.look.faint.on(right+" "), width), line(" "+f.advice(width-2), width)}
 }
 
 // advice says what is wrong, what may follow, or what can be typed at all.

@@ -85,7 +85,7 @@ func (m *Model) body(width, height int) []string {
 			for i := range out {
 				out[i] = m.look.faint.on(stripped(out[i]))
 			}
-			out = append(out[:height-1], m.look.warn.on(fit(" "+m.look.sign.warn+" the agent is away; this is what it said last. r starts it again.", width, false, m.look.sign.more)))
+			out = append(out[:height-1], m.look.warn.on(fit(" "+m.look.sign.warn+" "+m.stale(width), width, false, m.look.sign.more)))
 		}
 	}
 	if m.help != nil {
@@ -95,6 +95,17 @@ func (m *Model) body(width, height int) []string {
 		out = m.dialog.render(m.look, out, width, height)
 	}
 	return out
+}
+
+// stale says that what is shown is old, and what to do.
+func (m *Model) stale(width int) string {
+	switch {
+	case width < 70:
+		return "the agent is away; r looks for it"
+	case m.Start == nil:
+		return "the agent is away; this is what it said last. r looks for it."
+	}
+	return "the agent is away; this is what it said last. r starts it again."
 }
 
 // under renders the page itself.
@@ -179,5 +190,20 @@ func (m *Model) foot(bar bool) string {
 		}
 		return line(" "+m.look.accent.on("y")+" "+m.look.strong.on(m.dialog.yes)+"  "+m.look.accent.on("n")+" "+m.look.faint.on("no"), m.width)
 	}
-	return " " + m.look.footer(m.scope(), m.width-1)
+	return " " + m.look.footer(m.scope(), m.rows(), m.width-1)
+}
+
+// rows reports whether there is a row to act on. What is no page always has one.
+func (m *Model) rows() bool {
+	switch m.scope() {
+	case inOffers:
+		return len(m.offers.shelf.Offers) > 0
+	case inLeases:
+		return len(m.leases.list) > 0
+	case inReceipts:
+		return m.receipts.lease.ID != ""
+	case inPeers:
+		return len(m.peers.list) > 0
+	}
+	return true
 }

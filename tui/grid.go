@@ -78,7 +78,7 @@ func show[T any](g *grid, look theme, columns []column[T], n int, row func(int) 
 		}
 		text := whole(b.String())
 		if chosen {
-			text = look.cursor.on(text)
+			text = look.accent.on(look.sign.mark) + look.cursor.on(text[len(look.sign.mark):])
 		}
 		out = append(out, text)
 	}

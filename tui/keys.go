@@ -209,8 +209,18 @@ func (t theme) named(show string) string {
 	return strings.NewReplacer("↑↓", t.sign.updown, "←→", t.sign.sides, "↑", "up", "↓", "down").Replace(show)
 }
 
-// footer names the keys of a scope that fit, the most important first. Help and quit have reserved places.
-func (t theme) footer(s scope, columns int) string {
+// needsRow reports whether an act is one on a row of a list.
+func needsRow(do act) bool {
+	switch do {
+	case actUp, actLeft, actRent, actDetail, actSort, actCopy, actLog, actStop, actBills, actExport:
+		return true
+	}
+	return false
+}
+
+// footer names the keys of a scope that fit, the most important first. Help and quit have reserved places. Keys that need a
+// row are not named where there is none.
+func (t theme) footer(s scope, rows bool, columns int) string {
 	text, used := "", 0
 	put := func(b binding, reserve int) bool {
 		show := t.named(b.show)
@@ -236,7 +246,9 @@ func (t theme) footer(s scope, columns int) string {
 		reserve += 3 + len(b.show) + len(b.verb)
 	}
 	for _, b := range own(s) {
-		put(b, reserve)
+		if rows || !needsRow(b.do) {
+			put(b, reserve)
+		}
 	}
 	for _, b := range last {
 		put(b, 0)

@@ -19,10 +19,10 @@ func (l *leases) render(width, height int) []string {
 		return append(out, l.tail.render(width, height-len(out))...)
 	}
 	if height < 12 {
-		return show(&l.grid, l.look, l.columns(), len(l.list), l.row, width, height)
+		return show(&l.grid, l.look, l.columns(width), len(l.list), l.row, width, height)
 	}
 	rows := max(4, min(len(l.list)+1, height/3))
-	out := show(&l.grid, l.look, l.columns(), len(l.list), l.row, width, rows)
+	out := show(&l.grid, l.look, l.columns(width), len(l.list), l.row, width, rows)
 	out = append(out, l.look.faint.on(strings.Repeat(l.look.sign.rule, width)))
 	out = append(out, l.about(one, width, true)...)
 	return append(out, l.tail.render(width, height-len(out))...)
@@ -64,7 +64,11 @@ func (l *leases) stateColor(one *view.Lease) paint {
 	return paint{}
 }
 
-func (l *leases) columns() []column[*view.Lease] {
+func (l *leases) columns(width int) []column[*view.Lease] {
+	times, cards, spent := " "+l.look.sign.times+" ", 12, 10
+	if width < 60 {
+		times, cards, spent = l.look.sign.times, 10, 8
+	}
 	badge := func(v *view.Lease) string {
 		if v.Simulated {
 			return badgeSimulated
@@ -74,12 +78,12 @@ func (l *leases) columns() []column[*view.Lease] {
 	return []column[*view.Lease]{
 		{title: "STATE", width: 11, cell: l.state, paint: l.stateColor},
 		{title: "LEASE", rank: 4, width: 8, cell: func(v *view.Lease) string { return short(v.ID) }},
-		{title: "CARDS", width: 12, grow: 12, cell: func(v *view.Lease) string {
-			return strconv.Itoa(v.Slots) + " " + l.look.sign.times + " " + model(v.Model)
+		{title: "CARDS", width: cards, grow: 24 - cards, cell: func(v *view.Lease) string {
+			return strconv.Itoa(v.Slots) + times + model(v.Model)
 		}},
 		{width: len(badgeSimulated), cell: badge, paint: func(*view.Lease) paint { return l.look.warn }},
 		{title: "RIG", rank: 3, width: 10, grow: 22, cell: func(v *view.Lease) string { return v.Rig }},
-		{title: "SPENT", rank: 1, width: 6, grow: 4, right: true, cell: func(v *view.Lease) string { return v.Spent.Text }},
+		{title: "SPENT", rank: 1, width: spent, right: true, cell: func(v *view.Lease) string { return v.Spent.Text }},
 		{title: "BUDGET", rank: 5, width: 10, right: true, cell: func(v *view.Lease) string { return money(v.Budget) }},
 		{title: "TIME", rank: 2, width: 7, right: true, cell: l.age},
 	}
@@ -176,10 +180,8 @@ func (l *leases) money(one view.Lease, width int) string {
 	if one.Budget.Micro > 0 {
 		permille = min(1000, one.Spent.Micro/max(1, one.Budget.Micro/1000))
 	}
-	const cells = 12
-	full := int(permille * cells / 1000)
-	bar := strings.Repeat(l.look.sign.full, full) + strings.Repeat(l.look.sign.empty, cells-full)
-	text := "spent " + one.Spent.Text + " of " + money(one.Budget) + " " + bar + " " + strconv.FormatInt(permille/10, 10) + " %"
+	spent, share := "spent "+one.Spent.Text+" of "+money(one.Budget), strconv.FormatInt(permille/10, 10)+" %"
+	text := spent + "  " + l.look.gauge(permille) + " " + share
 	signed := "signed by both " + one.Signed.Text + ", receipt " + strconv.FormatUint(uint64(one.Receipts), 10)
 	if one.Receipts == 0 {
 		signed = "no receipt yet"
@@ -188,7 +190,7 @@ func (l *leases) money(one view.Lease, width int) string {
 		signed += "; billed " + lasting(one.BilledMs) + " of " + lasting(one.Duration)
 	}
 	if span(text)+2+span(signed) > width {
-		text = "spent " + one.Spent.Text + " of " + money(one.Budget) + " " + strconv.FormatInt(permille/10, 10) + " %"
+		text = spent + ", " + share
 	}
 	return text + "  " + l.look.faint.on(signed)
 }
@@ -199,7 +201,7 @@ func (l *leases) cardUse(one view.Lease) []string {
 	if one.State != string(market.JobRunning) {
 		return nil
 	}
-	const most, cells = 2, 12
+	const most = 2
 	var out []string
 	for i, c := range one.Cards {
 		if i == most {
@@ -208,8 +210,7 @@ func (l *leases) cardUse(one view.Lease) []string {
 		}
 		parts := []string{"card " + strconv.Itoa(int(c.Index))}
 		if c.UtilPermille != nil {
-			full := int(min(1000, max(0, *c.UtilPermille)) * cells / 1000)
-			parts = append(parts, strings.Repeat(l.look.sign.full, full)+strings.Repeat(l.look.sign.empty, cells-full)+" "+strconv.FormatInt(*c.UtilPermille/10, 10)+" %")
+			parts = append(parts, l.look.gauge(*c.UtilPermille)+" "+strconv.FormatInt(*c.UtilPermille/10, 10)+" %")
 		}
 		if c.MemoryBytes != nil {
 			parts = append(parts, strconv.FormatInt((*c.MemoryBytes+1<<29)>>30, 10)+" GiB used")
@@ -218,7 +219,7 @@ func (l *leases) cardUse(one view.Lease) []string {
 			parts = append(parts, strconv.FormatInt(*c.PowerMW/1000, 10)+" W")
 		}
 		if c.TempC != nil {
-			parts = append(parts, strconv.FormatInt(*c.TempC, 10)+" °C")
+			parts = append(parts, strconv.FormatInt(*c.TempC, 10)+" "+l.look.sign.degree+"C")
 		}
 		out = append(out, strings.Join(parts, "  "))
 	}

@@ -22,9 +22,9 @@ const (
 const (
 	firstRetry = 250 * time.Millisecond
 	lastRetry  = 8 * time.Second
-	pollSoon   = 2 * time.Second  // while offers are missing
-	pollLate   = 15 * time.Second // otherwise
-	coalesce   = 100 * time.Millisecond
+	pollSoon   = 2 * time.Second        // while offers are missing
+	pollLate   = 15 * time.Second       // otherwise
+	pace       = 250 * time.Millisecond // between two messages of one stream
 )
 
 // link keeps the connection with the agent: its status, the stream of changes, and the search for an agent that is gone.
@@ -51,6 +51,7 @@ type (
 		stream <-chan view.Lease
 		leases []view.Lease
 		closed bool
+		at     time.Time // when it was sent
 	}
 	// retryMsg is the end of a pause between two looks for the agent.
 	retryMsg struct{ epoch int }
@@ -93,18 +94,19 @@ func (l *link) watch() tea.Cmd {
 	ctx, drop := context.WithCancel(l.ctx)
 	l.drop = drop
 	epoch := l.epoch
-	return l.work(func(context.Context) tea.Msg { return gather(epoch, l.Market.Watch(ctx)) })
+	return l.work(func(context.Context) tea.Msg { return gather(epoch, l.Market.Watch(ctx), time.Time{}) })
 }
 
 // next waits for more changes.
 func (l *link) next(m changesMsg) tea.Cmd {
-	return l.work(func(context.Context) tea.Msg { return gather(m.epoch, m.stream) })
+	return l.work(func(context.Context) tea.Msg { return gather(m.epoch, m.stream, m.at) })
 }
 
-// gather waits for a change and takes along what follows within a moment: ten messages a second at most, however much
-// happens.
-func gather(epoch int, stream <-chan view.Lease) tea.Msg {
-	m := changesMsg{epoch: epoch, stream: stream}
+// gather waits for a change, and brings it at once where the last one is a while ago. Otherwise it takes along what follows:
+// four messages a second at most, however much happens.
+func gather(epoch int, stream <-chan view.Lease, last time.Time) (m changesMsg) {
+	m = changesMsg{epoch: epoch, stream: stream}
+	defer func() { m.at = time.Now() }()
 	latest := map[string]int{}
 	take := func(l view.Lease, ok bool) bool {
 		if !ok {
@@ -123,7 +125,7 @@ func gather(epoch int, stream <-chan view.Lease) tea.Msg {
 	if !take(l, ok) {
 		return m
 	}
-	timer := time.NewTimer(coalesce)
+	timer := time.NewTimer(pace - time.Since(last))
 	defer timer.Stop()
 	for {
 		select {

@@ -20,6 +20,7 @@ type shelf struct {
 	view.OfferList
 	byHash, byRig         map[string]int
 	simulated, unisolated bool // some of them are
+	rigWidth              int  // columns of the longest name of a rig
 }
 
 func newShelf(list view.OfferList) shelf {
@@ -29,6 +30,7 @@ func newShelf(list view.OfferList) shelf {
 		s.byHash[o.Hash], s.byRig[o.RigKey] = i, i
 		s.simulated = s.simulated || o.Simulated
 		s.unisolated = s.unisolated || unisolated(*o)
+		s.rigWidth = max(s.rigWidth, span(o.Rig))
 	}
 	return s
 }

@@ -140,7 +140,7 @@ func (o *offers) columns(width int) []column[*view.Offer] {
 		{title: "FREE", rank: 1, width: 5, right: true, cell: func(v *view.Offer) string { return strconv.Itoa(v.Free) + "/" + strconv.Itoa(v.Slots) }},
 		{title: "MEMORY", rank: 3, width: 7, right: true, cell: func(v *view.Offer) string { return strconv.FormatInt(v.MemoryGiB, 10) + " GiB" }},
 		{title: "PRICE/H", width: 9, grow: 4, right: true, cell: func(v *view.Offer) string { return money(v.Price) }, paint: func(*view.Offer) paint { return o.look.strong }},
-		{title: "RIG", rank: 2, width: 14, grow: 36, cell: func(v *view.Offer) string { return v.Rig }},
+		{title: "RIG", rank: 2, width: 14, grow: min(36, max(0, o.shelf.rigWidth-14)), cell: func(v *view.Offer) string { return v.Rig }},
 		{title: "REACH", rank: 4, width: 8, cell: func(v *view.Offer) string { return v.Reach }},
 		{title: "WHERE", rank: 5, width: 5, cell: func(v *view.Offer) string { return orUnknown(v.Country) }},
 		{title: "ID", rank: 6, width: 8, cell: func(v *view.Offer) string { return v.ID }},

@@ -83,7 +83,7 @@ func (p *peers) render(s view.AgentStatus, width, height int) []string {
 	case len(p.list) == 0:
 		return append(out, block(indent(wrap("No peer is connected. Compare `network` and `bootstrap` in the configuration; `haggle lab up` starts a whole market on this machine.", width-4)), width, height)...)
 	}
-	return append(out, show(&p.grid, p.look, p.columns(), len(p.list), func(i int) *view.Peer { return &p.list[i] }, width, height)...)
+	return append(out, show(&p.grid, p.look, p.columns(width), len(p.list), func(i int) *view.Peer { return &p.list[i] }, width, height)...)
 }
 
 // standing tells where the agent stands.
@@ -104,7 +104,11 @@ func (p *peers) standing(s view.AgentStatus, width int, long bool) []string {
 	row := func(label, text string) {
 		out = append(out, line(" "+p.look.faint.on(fit(label, 9, false, p.look.sign.more))+fit(text, width-11, false, p.look.sign.more), width))
 	}
-	row("agent", clean(s.Version)+", process "+strconv.Itoa(s.PID)+", up "+lasting(s.Uptime/60*60_000))
+	up := "less than a minute"
+	if s.Uptime >= 60 {
+		up = lasting(s.Uptime / 60 * 60_000)
+	}
+	row("agent", clean(s.Version)+", process "+strconv.Itoa(s.PID)+", up "+up)
 	row("home", s.Home)
 	row("key", n.Key)
 	row("address", strings.Join(n.Addrs, " "))
@@ -112,18 +116,19 @@ func (p *peers) standing(s view.AgentStatus, width int, long bool) []string {
 	return append(out, line("", width))
 }
 
-func (p *peers) columns() []column[*view.Peer] {
+func (p *peers) columns(width int) []column[*view.Peer] {
+	key := 18 // all keys begin alike: both ends are shown
+	if width >= 120 {
+		key = 52
+	}
 	return []column[*view.Peer]{
-		{title: "KEY", width: 16, grow: 38, cell: func(v *view.Peer) string { return tailOf(v.Key, 54) }},
+		{title: "KEY", width: key, cell: func(v *view.Peer) string { return middle(v.Key, key, p.look.sign.more) }},
 		{title: "PROGRAM", rank: 2, width: 14, grow: 10, cell: func(v *view.Peer) string { return v.Agent }},
 		{title: "LATENCY", rank: 1, width: 8, right: true, cell: latency},
 		{title: "WAY", rank: 3, width: 3, cell: func(v *view.Peer) string { return v.Direction }},
 		{title: "ADDRESS", rank: 4, width: 20, grow: 60, cell: func(v *view.Peer) string { return strings.Join(v.Addrs, " ") }},
 	}
 }
-
-// tailOf keeps the end of a key: all keys begin alike.
-func tailOf(key string, columns int) string { return key[max(0, len(key)-columns):] }
 
 func latency(v *view.Peer) string {
 	switch {

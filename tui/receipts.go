@@ -158,7 +158,7 @@ func (r *receipts) render(width, height int) []string {
 		head += " " + r.look.warn.on(badgeSimulated)
 	}
 	out := []string{line(head+" on "+clean(r.lease.Rig), width)}
-	out = append(out, line(" "+r.sum(), width))
+	out = append(out, line(" "+r.sum(width), width))
 	height -= len(out)
 	switch {
 	case r.err != nil:
@@ -184,7 +184,7 @@ func (r *receipts) nothing(width int, strong, faint string) (out []string) {
 }
 
 // sum says what the lease costs as both signed it, and whether that is the end.
-func (r *receipts) sum() string {
+func (r *receipts) sum(width int) string {
 	s := r.look.sign
 	text := "signed by both: " + money(r.lease.Signed)
 	switch r.lease.Debt {
@@ -193,7 +193,11 @@ func (r *receipts) sum() string {
 	case string(market.DebtDisputed):
 		return text + "  " + r.look.bad.on(s.bad+" disputed")
 	}
-	return text + "  " + r.look.accent.on(s.later+" open, more receipts come")
+	more := ""
+	if width >= 60 {
+		more = ", more receipts come"
+	}
+	return text + "  " + r.look.accent.on(s.later+" open"+more)
 }
 
 // bothSigned reports whether a receipt counts.

@@ -97,6 +97,7 @@ type logMsg struct {
 	lines []string
 	ended bool
 	err   error
+	at    time.Time // when it was sent
 }
 
 // followMsg is the end of the pause after which a chosen lease's log is opened.
@@ -105,15 +106,16 @@ type followMsg struct{ turn int }
 // tail follows the log of one lease.
 type tail struct {
 	*kit
-	lease string // whose log it is
-	turn  int    // grows with every lease; messages of an older turn mean nothing any more
-	stop  context.CancelFunc
-	lines []string
-	open  bool // it was asked for
-	ended bool
-	err   error
-	shown int // lines that were visible last
-	back  int // lines above the end that are shown; 0 follows
+	lease  string          // whose log it is
+	turn   int             // grows with every lease; messages of an older turn mean nothing any more
+	within context.Context // of the log that is open
+	stop   context.CancelFunc
+	lines  []string
+	open   bool // it was asked for
+	ended  bool
+	err    error
+	shown  int // lines that were visible last
+	back   int // lines above the end that are shown; 0 follows
 }
 
 // settle is how long a lease must stay chosen before its log is opened: scrolling through leases opens none.
@@ -146,7 +148,7 @@ func (t *tail) begin(turn int) tea.Cmd {
 		return nil
 	}
 	ctx, stop := context.WithCancel(t.ctx)
-	t.stop, t.open, t.ended, t.err = stop, true, false, nil
+	t.within, t.stop, t.open, t.ended, t.err = ctx, stop, true, false, nil
 	buffer, id, demux := newLogBuffer(), t.lease, t.Demux
 	read := t.work(func(context.Context) tea.Msg {
 		log, err := t.Market.Log(ctx, id, 0, true)
@@ -157,18 +159,18 @@ func (t *tail) begin(turn int) tea.Cmd {
 		buffer.end(err)
 		return nil
 	})
-	return tea.Batch(read, t.wait(ctx, turn, buffer))
+	return tea.Batch(read, t.wait(ctx, turn, buffer, time.Time{}))
 }
 
-// wait waits for output and takes along what follows within a moment.
-func (t *tail) wait(ctx context.Context, turn int, buffer *logBuffer) tea.Cmd {
+// wait waits for output, and brings it at once where the last is a while ago. Otherwise it takes along what follows.
+func (t *tail) wait(ctx context.Context, turn int, buffer *logBuffer, last time.Time) tea.Cmd {
 	return t.work(func(context.Context) tea.Msg {
 		select {
 		case <-buffer.more:
 		case <-ctx.Done():
 			return nil
 		}
-		timer := time.NewTimer(coalesce)
+		timer := time.NewTimer(pace - time.Since(last))
 		defer timer.Stop()
 		select {
 		case <-timer.C:
@@ -176,7 +178,7 @@ func (t *tail) wait(ctx context.Context, turn int, buffer *logBuffer) tea.Cmd {
 			return nil
 		}
 		lines, ended, err := buffer.read()
-		return logMsg{turn, buffer, lines, ended, err}
+		return logMsg{turn, buffer, lines, ended, err, time.Now()}
 	})
 }
 
@@ -193,10 +195,7 @@ func (t *tail) take(m logMsg) tea.Cmd {
 		t.open = false
 		return nil
 	}
-	ctx, cancel := context.WithCancel(t.ctx)
-	stop := t.stop
-	t.stop = func() { stop(); cancel() }
-	return t.wait(ctx, m.turn, m.from)
+	return t.wait(t.within, m.turn, m.from, m.at)
 }
 
 // scroll moves in the log; by is down.
@@ -227,6 +226,8 @@ func (t *tail) silence() string {
 	switch {
 	case t.lease == "":
 		return "no job, no output"
+	case away(t.err):
+		return "the agent is away; the log comes with it"
 	case t.err != nil && !errors.Is(t.err, market.NewError(market.CodeNotRunning)):
 		message, _ := explain(t.err)
 		return message

@@ -109,11 +109,3 @@ func middle(s string, columns int, more string) string {
 
 // stripped takes the styles off a line.
 func stripped(s string) string { return ansi.Strip(s) }
-
-// cut returns the columns of a line without styles from one to another. Half of a wide character is left out.
-func cut(s string, from, to int) string {
-	if plain(s) {
-		return s[min(from, len(s)):min(max(from, to), len(s))]
-	}
-	return ansi.Cut(s, from, to)
-}

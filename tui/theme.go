@@ -34,7 +34,7 @@ type theme struct {
 type signs struct {
 	mark, ok, bad, warn, now, later string // states
 	more, times, dot, next          string // text
-	full, empty, rule, side         string // lines and bars
+	full, empty, rule, side, degree string // lines, bars and units
 	corners                         [4]string
 	updown, sides, caret            string // keys and the text cursor
 	ascending, descending           string
@@ -57,16 +57,23 @@ func newTheme(noColor, ascii bool) theme {
 		cursor: newPaint(lipgloss.NewStyle().Reverse(true)),
 		sign: signs{
 			mark: "▌", ok: "✓", bad: "✗", warn: "!", now: "●", later: "○", more: "…", times: "×", dot: "·", next: "→",
-			full: "█", empty: "░", rule: "─", side: "│", corners: [4]string{"┌", "┐", "└", "┘"},
+			full: "━", empty: "─", rule: "─", side: "│", degree: "°", corners: [4]string{"┌", "┐", "└", "┘"},
 			updown: "↑↓", sides: "←→", caret: "█", ascending: "↑", descending: "↓",
 		},
 	}
 	if ascii {
 		t.sign = signs{
 			mark: ">", ok: "+", bad: "x", warn: "!", now: "*", later: "o", more: "~", times: "x", dot: "-", next: ">",
-			full: "#", empty: ".", rule: "-", side: "|", corners: [4]string{"+", "+", "+", "+"},
+			full: "#", empty: ".", rule: "-", side: "|", degree: "", corners: [4]string{"+", "+", "+", "+"},
 			updown: "up/down", sides: "left/right", caret: "_", ascending: "up", descending: "down",
 		}
 	}
 	return t
+}
+
+// gauge is a bar of twelve columns that is full at 1000 permille.
+func (t theme) gauge(permille int64) string {
+	const cells = 12
+	full := int(min(1000, max(0, permille)) * cells / 1000)
+	return t.accent.on(strings.Repeat(t.sign.full, full)) + t.faint.on(strings.Repeat(t.sign.empty, cells-full))
 }

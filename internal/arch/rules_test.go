@@ -38,7 +38,7 @@ func mayImport() map[string][]string {
 		"internal/config": {},
 		"internal/cli":    {"market"},
 
-		"internal/assemble": {"market", "p2p", "internal/view", "internal/store", "internal/api"},
+		"internal/assemble": {"market", "p2p", "internal/view", "internal/store", "internal/api", "internal/config"},
 		"internal/assemble/agent": {
 			"market", "p2p", "runtime", "nvml/proof", "internal/assemble",
 			"internal/view", "internal/renter", "internal/store", "internal/api", "internal/config",
@@ -67,7 +67,7 @@ func mayImport() map[string][]string {
 		"internal/shots": {},
 		"internal/bench": {
 			"market", "market/markettest", "p2p", "nvml", "nvml/sim", "runtime", "runtime/archive",
-			"internal/view", "internal/api", "internal/config", "internal/lab",
+			"internal/view", "internal/api", "internal/config", "internal/lab", "tui",
 		},
 
 		"cmd/haggle": {
@@ -141,7 +141,8 @@ func owners() []owner {
 		{"charm.land/fang/v2", []string{"cmd/haggle", "cmd/haggled"}},
 		{"charm.land/lipgloss/v2", []string{"tui", "cmd/haggle", "cmd/haggled"}},
 		{"charm.land", []string{"tui"}},
-		{"github.com/charmbracelet/x", []string{"tui", "internal/shots"}},
+		{"charm.land/bubbletea/v2", []string{"tui", "internal/bench"}},
+		{"github.com/charmbracelet/x", []string{"tui", "internal/shots", "internal/e2e"}},
 		{"github.com/charmbracelet/ultraviolet", []string{"internal/shots"}},
 		{"github.com/NimbleMarkets/ntcharts/v2", []string{"tui"}},
 

@@ -26,11 +26,11 @@ type figure struct {
 }
 
 func figures() []figure {
-	return []figure{
+	return append([]figure{
 		{name: "offers-verified", unit: "offers/s", peer: "bare ed25519 verify", aim: 0.8, atLeast: true, measure: offersVerified},
 		{name: "first-byte", unit: "ms", peer: "ctr run", aim: 1.0, measure: firstByte},
 		{name: "idle-memory", unit: "MiB PSS", peer: "bare libp2p host with DHT", aim: 3.0, measure: idleMemory},
-	}
+	}, screenFigures()...)
 }
 
 // limit bounds one figure; a figure that takes longer is reported as not measured.

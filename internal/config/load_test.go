@@ -148,7 +148,7 @@ func TestRefusesWhatIsWrongAndSaysWhatToDo(t *testing.T) {
 		environment   []string
 		flag, isValue string
 	}{
-		"an unknown key":              {file: "netwrok = 'x'", key: "netwrok", problem: "not a key", hint: "network"},
+		"an unknown key":              {file: "networx = 'x'", key: "networx", problem: "not a key", hint: "network"},
 		"a key of another table":      {file: "[rules]\nslot = '0.40'", key: "rules.slot", problem: "not a key", hint: "prices.slot"},
 		"a key outside of its table":  {file: "traffic_in = '0'", key: "traffic_in", problem: "not a key", hint: "prices.traffic_in"},
 		"an unknown table":            {file: "[price]\nslot = '0.40'", key: "price", problem: "not a key", hint: "prices"},

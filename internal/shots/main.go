@@ -2,6 +2,7 @@
 // how `make shots` makes docs/screens, so that people can look before they build.
 //
 //	shots WIDTH HEIGHT < screen.ansi > screen.svg
+//	shots -pack < large.png > small.png
 package main
 
 import (
@@ -15,6 +16,7 @@ import (
 	"strconv"
 
 	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/vt"
 )
 
@@ -41,8 +43,11 @@ func main() {
 }
 
 func run(args []string, in io.Reader, out io.Writer) error {
+	if len(args) == 1 && args[0] == "-pack" {
+		return pack(in, out)
+	}
 	if len(args) != 2 {
-		return fmt.Errorf("usage: shots WIDTH HEIGHT")
+		return fmt.Errorf("usage: shots WIDTH HEIGHT, or shots -pack")
 	}
 	width, err := strconv.Atoi(args[0])
 	if err != nil {
@@ -90,7 +95,7 @@ func drawCell(w io.Writer, c *uv.Cell, x, y int) {
 	if bg != "" {
 		fmt.Fprintf(w, `<rect x="%d" y="%d" width="%d" height="%d" fill="%s"/>`+"\n", left, top, c.Width*cellWidth, cellHeight, bg)
 	}
-	if c.Content == "" || c.Content == " " {
+	if c.Content == "" || c.Content == " " || drawBlock(w, c, fg, left, top) {
 		return
 	}
 	extra := ""
@@ -111,6 +116,34 @@ func hex(c color.Color, fallback string) string {
 	if c == nil {
 		return fallback
 	}
+	if basic, ok := c.(ansi.BasicColor); ok {
+		return basicColors()[basic]
+	}
 	r, g, b, _ := c.RGBA()
 	return fmt.Sprintf("#%02x%02x%02x", r>>8, g>>8, b>>8)
+}
+
+// basicColors are the sixteen that a terminal's user chooses; the program names them by number only.
+func basicColors() [16]string {
+	return [16]string{
+		"#1d202b", "#f7768e", "#9ece6a", "#e0af68", "#7aa2f7", "#bb9af7", "#6cc7d4", "#d6d9e0",
+		"#5b6078", "#ff8fa3", "#b5e07f", "#f0c583", "#93b4ff", "#cdb0ff", "#8fdde8", "#ffffff",
+	}
+}
+
+// drawBlock draws the characters that fill cells, as terminals do: a font's own leave gaps between lines.
+func drawBlock(w io.Writer, c *uv.Cell, fg string, left, top int) bool {
+	width, opacity := cellWidth, "1"
+	switch c.Content {
+	case "█":
+	case "▌":
+		width = cellWidth / 2
+	default:
+		return false
+	}
+	if c.Style.Attrs&uv.AttrFaint != 0 {
+		opacity = ".6"
+	}
+	fmt.Fprintf(w, `<rect x="%d" y="%d" width="%d" height="%d" fill="%s" opacity="%s"/>`+"\n", left, top, width, cellHeight, fg, opacity)
+	return true
 }

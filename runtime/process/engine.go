@@ -66,7 +66,7 @@ func New(cfg Config) (*Engine, error) {
 	}
 	cfg.Root = root
 	e := &Engine{cfg: cfg, jobs: map[string]*entry{}, watchers: map[chan runtime.Event]struct{}{}}
-	e.ctx, e.cancel = context.WithCancel(context.Background())
+	e.ctx, e.cancel = context.WithCancel(context.Background()) //nolint:forbidigo // kills that Stop owes outlive every caller; Close ends it
 	if err := e.adopt(); err != nil {
 		return nil, errors.Join(fmt.Errorf("process engine: %w", err), e.Close())
 	}
