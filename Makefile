@@ -40,7 +40,7 @@ build-haggle:
 test: setup build test-fast test-heavy ## run every test
 
 test-fast:
-	HAGGLE_E2E_PROGRAMS=$(CURDIR)/bin $(GO) test -race -vet=off -shuffle=on -count=1 $$(scripts/packages.sh fast)
+	E2E_PROGRAMS=$(CURDIR)/bin $(GO) test -race -vet=off -shuffle=on -count=1 $$(scripts/packages.sh fast)
 
 # Compiling libp2p, SQLite and containerd with the race detector costs more than it finds.
 # One after the other: they look for what others leave behind, and two cores are soon full.

@@ -106,7 +106,10 @@ func (x *terminal) screen() string {
 	go func() { defer close(done); _, _ = io.Copy(io.Discard, emu) }() // what the program asks the terminal
 	_, _ = emu.Write(bytes.ReplaceAll(x.all.Bytes(), []byte("\n"), []byte("\r\n")))
 	text := emu.String()
-	_ = emu.Close()
+	// Not emu.Close, which writes what Read reads without a lock.
+	if pipe, ok := emu.InputPipe().(io.Closer); ok {
+		_ = pipe.Close()
+	}
 	<-done
 	return text
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // programsVar names the folder of the programs under test. Where it is not set, TestMain builds them into a new one.
-const programsVar = "HAGGLE_E2E_PROGRAMS"
+const programsVar = "E2E_PROGRAMS"
 
 func TestMain(m *testing.M) {
 	code, err := testAll(m)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // maxPid bounds what is read of another process's lock file.
@@ -19,7 +20,7 @@ func takeLock(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := lockFile(f); err != nil {
+	if err := waitForLock(f); err != nil {
 		holder, _ := io.ReadAll(io.LimitReader(f, maxPid))
 		err = describe(path, strings.TrimSpace(string(holder)), err)
 		return nil, errors.Join(err, f.Close())
@@ -28,6 +29,20 @@ func takeLock(path string) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// lockPatience is how long the lock of a process that was just killed may last: the kernel drops it only when all of its
+// threads are gone, which a busy machine may take a moment for.
+const lockPatience = time.Second
+
+func waitForLock(f *os.File) error {
+	for waited := time.Duration(0); ; waited += lockPatience / 20 {
+		err := lockFile(f)
+		if !errors.Is(err, ErrLocked) || waited >= lockPatience {
+			return err
+		}
+		time.Sleep(lockPatience / 20)
+	}
 }
 
 func describe(path, holder string, err error) error {

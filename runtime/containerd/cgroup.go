@@ -4,6 +4,7 @@ package containerd
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -111,8 +113,23 @@ func cgroupProcesses(parent string) []int {
 	return all
 }
 
-// removeCgroups removes an empty cgroup and all below it, in all hierarchies.
-func removeCgroups(parent string) error {
+// cgroupPatience is how long a cgroup may stay busy after its last process was killed: the kernel empties it only when all
+// of the process's threads are gone.
+const cgroupPatience = 15 * time.Second
+
+// removeCgroups removes a cgroup whose processes have been killed and all below it, in all hierarchies.
+func removeCgroups(ctx context.Context, parent string) error {
+	ctx, cancel := context.WithTimeout(ctx, cgroupPatience)
+	defer cancel()
+	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
+		err := tryRemoveCgroups(parent)
+		if !errors.Is(err, unix.EBUSY) || sleep(ctx, wait) != nil {
+			return err
+		}
+	}
+}
+
+func tryRemoveCgroups(parent string) error {
 	var errs []error
 	eachCgroup(parent, func(dir string) {
 		if err := unix.Rmdir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -31,7 +31,7 @@ func (e *Engine) Purge(ctx context.Context) error {
 	ids := e.jobIDs()
 	err := e.purgeJobs(ctx)
 	if e.daemon == nil {
-		return errors.Join(err, e.purgeImages(ctx), e.purgeFiles(nil))
+		return errors.Join(err, e.purgeImages(ctx), e.purgeFiles(ctx, nil))
 	}
 	if err != nil {
 		// What containerd could not end is ended by hand below.
@@ -46,7 +46,7 @@ func (e *Engine) Purge(ctx context.Context) error {
 	if err := e.endProcesses(ctx); err != nil {
 		return err
 	}
-	return errors.Join(e.unmountAll(), e.purgeFiles(ids))
+	return errors.Join(e.unmountAll(), e.purgeFiles(ctx, ids))
 }
 
 // endRun makes Run return, so that it does not start again what is being ended.
@@ -160,8 +160,8 @@ func (e *Engine) unmountAll() error {
 }
 
 // purgeFiles removes what is left on disk, by name: a folder that was configured by mistake loses nothing else.
-func (e *Engine) purgeFiles(ids []string) error {
-	errs := []error{removeCgroups(e.cfg.CgroupParent), removeTree(filepath.Join(e.cfg.RuncRoot, e.cfg.Namespace))}
+func (e *Engine) purgeFiles(ctx context.Context, ids []string) error {
+	errs := []error{removeCgroups(ctx, e.cfg.CgroupParent), removeTree(filepath.Join(e.cfg.RuncRoot, e.cfg.Namespace))}
 	for _, id := range ids {
 		// The shim names its socket after the containerd, the namespace and the job.
 		name := sha256.Sum256([]byte(filepath.Join(e.cfg.Socket, e.cfg.Namespace, id)))
