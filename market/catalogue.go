@@ -53,6 +53,7 @@ const (
 	CodeBadState       Code = "bad_state"
 	CodeBadRequest     Code = "bad_request"
 	CodeEngineDown     Code = "engine_down"
+	CodeDiskFull       Code = "disk_full"
 	CodeCardUnknown    Code = "card_unknown"
 	CodeNotRentable    Code = "not_rentable"
 )
@@ -90,7 +91,8 @@ func recordErrors(code Code) (entry, bool) {
 		CodeUnexpected:   {ClassRefused, "message {got} does not fit here", "the two programs may be of different versions: compare `haggle version`"},
 		CodeBadRequest:   {ClassUsage, "{why}", "see the command's --help"},
 		CodeBadState:     {ClassFailed, "the lease is {state}: {event} does not fit", "run `haggle leases` for its present state"},
-		CodeClockSkew:    {ClassFailed, "the clocks differ by {skew}", "set both clocks by NTP; money is counted by durations and stays right"},
+		CodeClockSkew:    {ClassFailed, "the clocks of {peer} and of this machine differ by {skew}, so its offers are not valid here", "set both by NTP; running jobs and their bills are not affected"},
+		CodeDiskFull:     {ClassFailed, "the disk of {whose} is full: nothing new is taken on", "make room there, or choose another rig; what runs goes on, and nothing that was signed is lost"},
 		CodeEngineDown:   {ClassFailed, "the rig's container engine does not answer", "it is being restarted; try again in a moment or choose another rig"},
 	}[code]
 	return e, ok

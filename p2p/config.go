@@ -125,10 +125,10 @@ func (c Config) listenAddrs() (addrs []multiaddr.Multiaddr, all bool, err error)
 	for _, text := range texts {
 		addr, err := multiaddr.NewMultiaddr(text)
 		if err != nil {
-			return nil, false, fmt.Errorf("listen address %q: %w", text, err)
+			return nil, false, badAddress("listen", text, err)
 		}
 		if market.IsLab(c.Network) && !manet.IsIPLoopback(addr) {
-			return nil, false, fmt.Errorf("listen address %q: a lab stays on loopback", text)
+			return nil, false, badAddress("listen", text, errors.New("a lab stays on loopback"))
 		}
 		addrs = append(addrs, addr)
 	}
@@ -155,15 +155,15 @@ func (c Config) bootstrapPeers() ([]peer.AddrInfo, error) {
 	for _, text := range c.Bootstrap {
 		addr, err := multiaddr.NewMultiaddr(text)
 		if err != nil {
-			return nil, fmt.Errorf("bootstrap address %q: %w", text, err)
+			return nil, badAddress("bootstrap", text, err)
 		}
 		info, err := peer.AddrInfoFromP2pAddr(addr)
 		if err != nil {
-			return nil, fmt.Errorf("bootstrap address %q: %w", text, err)
+			return nil, badAddress("bootstrap", text, err)
 		}
 		key, err := keyOf(info.ID)
 		if err != nil {
-			return nil, fmt.Errorf("bootstrap address %q: %w", text, err)
+			return nil, badAddress("bootstrap", text, err)
 		}
 		if key != market.KeyOf(c.Key) {
 			addrs = append(addrs, addr)

@@ -2,6 +2,7 @@ package p2p_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -113,7 +114,8 @@ func TestAKeyFileThatIsNotSafeOrNotAKeyIsRefused(t *testing.T) {
 		if err := os.Chmod(path, 0o640); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p2p.LoadOrCreateKey(path); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+		var fault *p2p.Fault
+		if _, err := p2p.LoadOrCreateKey(path); !errors.As(err, &fault) || !strings.Contains(fault.Hint, "chmod 600") {
 			t.Errorf("a key that the group can read: %v", err)
 		}
 	}
@@ -156,5 +158,19 @@ func TestAClientOfAPublicNetworkStartsWithItsReachOptions(t *testing.T) {
 	}
 	if err := n.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAPortThatAnotherNodeListensOnIsRefused(t *testing.T) {
+	first, err := p2p.New(p2p.Config{Key: p2ptest.Key(t), Network: "lab-port", Listen: []string{"/ip4/127.0.0.1/tcp/0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	address, _, _ := strings.Cut(first.Addrs()[0], "/p2p/")
+	var fault *p2p.Fault
+	_, err = p2p.New(p2p.Config{Key: p2ptest.Key(t), Network: "lab-port", Listen: []string{address}})
+	if !errors.As(err, &fault) || !strings.Contains(fault.Problem, address+" is in use") || fault.Hint == "" {
+		t.Errorf("got %v", err)
 	}
 }

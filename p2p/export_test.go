@@ -24,7 +24,7 @@ func NewStream(w Wire, peer market.Key, l Limit) *Stream { return newStream(w, p
 
 // NewServer returns the generic handler around one protocol's handler.
 func NewServer(h Handler, l Limit, log *slog.Logger) func(ctx context.Context, w Wire, peer market.Key, relayed bool) {
-	return newServer("/haggle/test/1", h, l, log).serve
+	return newServer("/haggle/test/1", h, l, newComplaints(), log).serve
 }
 
 // NewOn makes a node on a host with other transports.

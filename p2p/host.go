@@ -41,10 +41,16 @@ func identityOptions(cfg Config) ([]libp2p.Option, error) {
 	}, nil
 }
 
+// Bounds of streams that come in. A peer may have as many as our protocols take of one, and some for the DHT.
+const (
+	maxPerPeer = 80
+	maxUnnamed = 4096 // of all peers, whose protocol is not known yet
+)
+
 // hostOptions are transports, bounds and reach of a host on real networks.
 func hostOptions(cfg Config) ([]libp2p.Option, error) {
 	low, high := 160, 192
-	conns := rcmgr.ResourceLimits{Conns: 512, ConnsInbound: 384, ConnsOutbound: 256}
+	conns := rcmgr.ResourceLimits{Conns: 512, ConnsInbound: 384, ConnsOutbound: 256, Streams: 2 * maxUnnamed, StreamsInbound: 2 * maxUnnamed}
 	if cfg.Mode == ModeClient {
 		low, high = 64, 128
 		conns = rcmgr.ResourceLimits{Conns: 256, ConnsInbound: 128, ConnsOutbound: 192}
@@ -55,7 +61,12 @@ func hostOptions(cfg Config) ([]libp2p.Option, error) {
 	}
 	limits := rcmgr.DefaultLimits
 	libp2p.SetDefaultServiceLimits(&limits)
-	bounds := rcmgr.PartialLimitConfig{System: conns}.Build(limits.AutoScale())
+	// The defaults let a few peers take all streams that have not said their protocol yet, and so keep everybody out.
+	bounds := rcmgr.PartialLimitConfig{
+		System:      conns,
+		Transient:   rcmgr.ResourceLimits{Streams: maxUnnamed, StreamsInbound: maxUnnamed},
+		PeerDefault: rcmgr.ResourceLimits{StreamsInbound: maxPerPeer},
+	}.Build(limits.AutoScale())
 	resources, err := rcmgr.NewResourceManager(rcmgr.NewFixedLimiter(bounds))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("resource manager: %w", err), connections.Close())

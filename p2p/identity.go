@@ -44,10 +44,12 @@ func loadKey(path string) (ed25519.PrivateKey, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("key %s is not a regular file", path)
+		return nil, badKey(path, "is not a regular file", nil)
 	case goruntime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
-		return nil, fmt.Errorf("key %s can be used by others (mode %04o): run `chmod 600 %[1]s`, and make a new key if others were on this machine",
-			path, info.Mode().Perm())
+		return nil, &Fault{
+			Problem: fmt.Sprintf("key %s can be used by others (mode %04o)", path, info.Mode().Perm()),
+			Hint:    "run `chmod 600 " + path + "`, and make a new key if others were on this machine",
+		}
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxKeyFile))
 	if err != nil {
@@ -59,17 +61,24 @@ func loadKey(path string) (ed25519.PrivateKey, error) {
 func parseKey(path string, data []byte) (ed25519.PrivateKey, error) {
 	block, _ := pem.Decode(data)
 	if block == nil || block.Type != pemType {
-		return nil, fmt.Errorf("key %s is not a PEM private key", path)
+		return nil, badKey(path, "is not a PEM private key", nil)
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
-		return nil, fmt.Errorf("key %s: %w", path, err)
+		return nil, badKey(path, "cannot be read: "+err.Error(), err)
 	}
 	key, ok := parsed.(ed25519.PrivateKey)
 	if !ok {
-		return nil, fmt.Errorf("key %s is not an ed25519 key", path)
+		return nil, badKey(path, "is not an ed25519 key", nil)
 	}
 	return key, nil
+}
+
+func badKey(path, problem string, err error) error {
+	return &Fault{
+		Problem: "key " + path + " " + problem,
+		Hint:    "put back your copy; with a new key you are somebody new, so move the file away only if there is no copy", Err: err,
+	}
 }
 
 func createKey(path string) error {

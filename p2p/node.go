@@ -98,8 +98,12 @@ func build(cfg Config, transports func(Config) ([]libp2p.Option, error)) (*Node,
 func (n *Node) listen(addrs []multiaddr.Multiaddr, all bool) error {
 	var failed []error
 	for _, addr := range addrs {
-		if err := n.host.Network().Listen(addr); err != nil {
-			failed = append(failed, fmt.Errorf("listen on %s: %w", addr, err))
+		err := free(addr)
+		if err == nil {
+			err = n.host.Network().Listen(addr)
+		}
+		if err != nil {
+			failed = append(failed, unheard(addr, err))
 		}
 	}
 	if len(failed) == 0 {
@@ -148,8 +152,9 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	told := newComplaints()
 	for p, h := range n.cfg.Handlers {
-		n.serve(ctx, newServer(p, h, n.cfg.Limits[p], n.log))
+		n.serve(ctx, newServer(p, h, n.cfg.Limits[p], told, n.log))
 	}
 	var tasks sync.WaitGroup
 	tasks.Go(func() { n.keepJoined(ctx) })

@@ -15,16 +15,17 @@ import (
 // refuseTimeout bounds the last word to a peer.
 const refuseTimeout = time.Second
 
-// server answers the streams of one protocol: it bounds their number and times, and says and logs once how they ended.
+// server answers the streams of one protocol: it bounds their number and times, says how they ended, and logs what is news.
 type server struct {
 	protocol Protocol
 	handle   Handler
 	gate     *gate
+	told     *complaints
 	log      *slog.Logger
 }
 
-func newServer(p Protocol, h Handler, l Limit, log *slog.Logger) *server {
-	return &server{protocol: p, handle: h, gate: newGate(l), log: log.With("protocol", string(p))}
+func newServer(p Protocol, h Handler, l Limit, told *complaints, log *slog.Logger) *server {
+	return &server{protocol: p, handle: h, gate: newGate(l), told: told, log: log.With("protocol", string(p))}
 }
 
 // serve runs the handler on one stream and closes it. ctx ends when the node stops.
@@ -65,7 +66,7 @@ func (sv *server) guarded(ctx context.Context, s *Stream) (err error) {
 	return sv.handle(ctx, s)
 }
 
-// end tells the peer how its stream ended, and the log once if the fault is ours.
+// end tells the peer how its stream ended, and the log if it is news.
 func (sv *server) end(ctx context.Context, s *Stream, err error) {
 	log := sv.log.With("peer", s.peer.String())
 	switch {
@@ -83,13 +84,22 @@ func (sv *server) end(ctx context.Context, s *Stream, err error) {
 		if sv.say(ctx, s, err) != nil {
 			_ = s.Reset() // too slow or gone
 		}
-		if market.CodeOf(err) == market.CodeInternal {
-			log.Error("stream failed", "err", err)
-		} else {
-			log.Debug("stream refused", "err", err)
-		}
+		sv.complain(log, s.peer, err)
 	}
 	_ = s.Close() // nothing is left to tell
+}
+
+// complain logs how a stream ended: a fault of ours or of the peer's once, what belongs to the trade for those who debug.
+func (sv *server) complain(log *slog.Logger, peer market.Key, err error) {
+	code := market.CodeOf(err)
+	switch news := sv.told.news; {
+	case ours(code) && news(complaint{peer, sv.protocol, code}, time.Now()):
+		log.Error("stream failed", "err", err)
+	case hostile(code) && news(complaint{peer, sv.protocol, code}, time.Now()):
+		log.Warn("peer is refused, which is not told again for an hour", "code", string(code), "err", err)
+	default:
+		log.Debug("stream refused", "code", string(code), "err", err)
+	}
 }
 
 func (sv *server) say(ctx context.Context, s *Stream, err error) error {

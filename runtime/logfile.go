@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 )
 
@@ -31,13 +32,17 @@ type LogWriter struct {
 	w     io.Writer
 	left  int64
 	cut   bool
-	ended bool
-	err   error
+	ended bool   // by Close
+	done  bool   // the end mark has been written, or begun
+	rest  []byte // of a record that is written half
+	lost  int64  // bytes of output that the disk did not take
 	buf   [logHeader + MaxLogPayload]byte
 }
 
 // NewLogWriter starts a log of at most limit bytes, headers included, plus one last line on stderr that says where it was
-// cut. A limit of 0 means DefaultLogLimit. Writing on after the cut is no error: the bytes are dropped.
+// cut. A limit of 0 means DefaultLogLimit. Writing on after the cut is no error: the bytes are dropped. Neither is a write
+// that w does not take, for the disk may be full: the bytes are dropped, and when w takes some again a line on stderr says
+// how many are missing.
 func NewLogWriter(w io.Writer, limit int64) *LogWriter {
 	if limit == 0 {
 		limit = DefaultLogLimit
@@ -51,15 +56,19 @@ func (l *LogWriter) Stdout() io.Writer { return logStream{l, logStdout} }
 // Stderr returns the writer of the job's standard error.
 func (l *LogWriter) Stderr() io.Writer { return logStream{l, logStderr} }
 
-// Close ends the log with its end mark. It does not close the underlying writer. Later writes fail.
+// Close ends the log with its end mark, and fails if w does not take it; it may then be tried again. It does not close the
+// underlying writer. Later writes fail.
 func (l *LogWriter) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ended {
-		return nil
-	}
 	l.ended = true
-	return l.record(logEnd, nil)
+	if !l.done {
+		if err := l.record(logEnd, nil); err != nil {
+			return err
+		}
+		l.done = true
+	}
+	return l.flush()
 }
 
 type logStream struct {
@@ -73,46 +82,78 @@ func (s logStream) Write(p []byte) (int, error) {
 	if s.log.ended {
 		return 0, io.ErrClosedPipe
 	}
-	written := 0
 	for rest := p; len(rest) > 0; {
 		part := rest[:min(len(rest), MaxLogPayload)]
-		if err := s.log.bounded(s.stream, part); err != nil {
-			return written, err
-		}
-		written += len(part)
+		s.log.bounded(s.stream, part)
 		rest = rest[len(part):]
 	}
-	return written, nil
+	return len(p), nil
 }
 
 // bounded writes as much of p as the limit allows, then says once that the log was cut.
-func (l *LogWriter) bounded(stream byte, p []byte) error {
+func (l *LogWriter) bounded(stream byte, p []byte) {
 	if l.cut {
-		return l.err
+		return
 	}
 	if room := l.left - logHeader; int64(len(p)) > room {
 		if room > 0 {
-			if err := l.record(stream, p[:room]); err != nil {
-				return err
-			}
+			l.output(stream, p[:room])
 		}
-		l.cut = true
-		return l.record(logStderr, []byte("\nhaggle: the log is full, the rest of the output is dropped\n"))
+		l.cut = l.record(logStderr, []byte("\nhaggle: the log is full, the rest of the output is dropped\n")) == nil
+		l.left = 0
+		return
 	}
-	l.left -= logHeader + int64(len(p))
-	return l.record(stream, p)
+	l.output(stream, p)
 }
 
-// record writes one record. After a failed write the file may end within a record, so nothing may follow it.
+// output writes a record of the job's output, or counts it as lost.
+func (l *LogWriter) output(stream byte, p []byte) {
+	if l.record(stream, p) != nil {
+		l.lost += int64(len(p))
+		return
+	}
+	l.left -= logHeader + int64(len(p))
+}
+
+// record writes one record, behind what had to wait: the rest of a record that was written half, and word of what is lost.
 func (l *LogWriter) record(stream byte, p []byte) error {
-	if l.err != nil {
-		return l.err
+	if err := l.flush(); err != nil {
+		return err
 	}
-	n := encodeLogHeader(l.buf[:], stream, len(p)) + copy(l.buf[logHeader:], p)
-	if _, err := l.w.Write(l.buf[:n]); err != nil {
-		l.err = fmt.Errorf("write log: %w", err)
+	if l.lost > 0 {
+		note := fmt.Sprintf("\nhaggle: %d bytes of output are missing here, the rig's disk was full\n", l.lost)
+		if err := l.put(logStderr, []byte(note)); err != nil {
+			return err
+		}
+		l.lost = 0
 	}
-	return l.err
+	return l.put(stream, p)
+}
+
+// flush writes the rest of a record that was written half.
+func (l *LogWriter) flush() error {
+	if len(l.rest) == 0 {
+		return nil
+	}
+	n, err := l.w.Write(l.rest)
+	if l.rest = l.rest[n:]; err != nil {
+		return fmt.Errorf("write log: %w", err)
+	}
+	return nil
+}
+
+// put writes a record. One that has begun counts as written: its rest is written before anything else.
+func (l *LogWriter) put(stream byte, p []byte) error {
+	size := encodeLogHeader(l.buf[:], stream, len(p)) + copy(l.buf[logHeader:], p)
+	n, err := l.w.Write(l.buf[:size])
+	switch {
+	case err == nil:
+		return nil
+	case n > 0:
+		l.rest = slices.Clone(l.buf[n:size])
+		return nil
+	}
+	return fmt.Errorf("write log: %w", err)
 }
 
 func encodeLogHeader(b []byte, stream byte, size int) int {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -63,27 +64,62 @@ func TestALogIsCutAtItsLimitAndSaysSo(t *testing.T) {
 	}
 }
 
-type brokenAfter struct{ left int }
-
-func (b *brokenAfter) Write(p []byte) (int, error) {
-	if b.left--; b.left < 0 {
-		return 0, errors.New("disk full")
-	}
-	return len(p), nil
+// smallDisk takes so many bytes; what is over is refused, as a full disk does, the front of a write included.
+type smallDisk struct {
+	bytes.Buffer
+	room int
 }
 
-func TestNothingFollowsAFailedWrite(t *testing.T) {
-	disk := &brokenAfter{left: 1}
-	w := runtime.NewLogWriter(disk, 1<<20)
-	if _, err := w.Stdout().Write([]byte("a")); err != nil {
-		t.Fatal(err)
+func (d *smallDisk) Write(p []byte) (int, error) {
+	n, _ := d.Buffer.Write(p[:min(len(p), d.room)])
+	if d.room -= n; n < len(p) {
+		return n, errors.New("no space left")
 	}
-	if _, err := w.Stdout().Write([]byte("b")); err == nil {
-		t.Error("the fault is hidden")
+	return n, nil
+}
+
+func TestALogGoesOnWhenThereIsRoomAgainAndSaysWhatIsMissing(t *testing.T) {
+	for room := range 60 {
+		disk := &smallDisk{room: room}
+		w := runtime.NewLogWriter(disk, 1<<20)
+		for _, line := range []string{"one\n", "two\n", "three\n", "four\n"} {
+			if n, err := w.Stdout().Write([]byte(line)); n != len(line) || err != nil {
+				t.Fatalf("room %d: a job's output is held up: %d, %v", room, n, err)
+			}
+		}
+		disk.room = 1 << 10
+		_, _ = w.Stdout().Write([]byte("five\n"))
+		if err := w.Close(); err != nil {
+			t.Fatalf("room %d: %v", room, err)
+		}
+		var out, errs bytes.Buffer
+		if _, ended, err := runtime.Demux(&disk.Buffer, &out, &errs); !ended || err != nil {
+			t.Fatalf("room %d: ended %v: %v", room, ended, err)
+		}
+		whole := "one\ntwo\nthree\nfour\nfive\n"
+		missing := len(whole) - out.Len()
+		kept := strings.HasPrefix(whole, strings.TrimSuffix(out.String(), "five\n")) && strings.HasSuffix(out.String(), "five\n")
+		told := missing == 0 && errs.Len() == 0 || strings.Contains(errs.String(), "haggle: "+strconv.Itoa(missing)+" bytes of output are missing")
+		if !kept || !told {
+			t.Errorf("room %d: out %q, errors %q", room, out.String(), errs.String())
+		}
 	}
-	disk.left = 10
-	if _, err := w.Stdout().Write([]byte("c")); err == nil {
-		t.Error("a record follows half a record")
+}
+
+func TestAnEndMarkThatFoundNoRoomIsWrittenLater(t *testing.T) {
+	for room := range 8 {
+		disk := &smallDisk{room: room}
+		w := runtime.NewLogWriter(disk, 1<<20)
+		if err := w.Close(); err == nil {
+			t.Fatalf("room %d: the fault is hidden", room)
+		}
+		disk.room = 1 << 10
+		if err := errors.Join(w.Close(), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if offset, ended, err := runtime.Demux(&disk.Buffer, io.Discard, io.Discard); offset != 8 || !ended || err != nil || disk.Len() != 0 {
+			t.Errorf("room %d: offset %d ended %v: %v, %d bytes follow", room, offset, ended, err, disk.Len())
+		}
 	}
 }
 

@@ -46,11 +46,7 @@ func (p *program) agentRunCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		err = p.runAgent(ctx, c, p.version, log)
-		if errors.Is(err, api.ErrInUse) {
-			return hinted(market.ClassFailed, "an agent runs already", "`haggle agent status` shows it")
-		}
-		return err
+		return p.runAgent(ctx, c, p.version, log)
 	})
 }
 

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -14,16 +12,7 @@ import (
 )
 
 // printLine writes a value as one line of JSON, for programs that read along.
-func printLine(w io.Writer, v any) error {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("write JSON: %w", err)
-	}
-	if _, err := w.Write(append(text, '\n')); err != nil {
-		return fmt.Errorf("write JSON: %w", err)
-	}
-	return nil
-}
+func printLine(w io.Writer, v any) error { return cli.WriteJSON(w, v, false) }
 
 // card names a model, with the cli.Badge if it is simulated, and with cli.NoIsolation where its rig keeps jobs apart by none.
 func card(model string, simulated bool, isolation string) string {

@@ -77,7 +77,7 @@ func (p *program) spawn(ctx context.Context, c config.Agent) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-ended:
-			return hinted(market.ClassUnreachable, "the agent did not start: "+lastLine(c.Paths.Log), "its log is "+c.Paths.Log)
+			return notStarted(lastLine(c.Paths.Log), c.Paths.Log)
 		case <-tick.C:
 		}
 		if answers(ctx, c.Paths.Socket) {
@@ -85,6 +85,16 @@ func (p *program) spawn(ctx context.Context, c config.Agent) error {
 			return nil
 		}
 	}
+}
+
+// notStarted is the error of an agent that ended at once: what its last line says, which is an error of this program's own
+// form where all is well, and where the rest of its log is.
+func notStarted(said, log string) error {
+	said, hint, found := strings.Cut(strings.TrimPrefix(said, "haggle: "), " (hint: ")
+	if !found {
+		return hinted(market.ClassUnreachable, "the agent did not start: "+said, "its log is "+log)
+	}
+	return hinted(market.ClassUnreachable, "the agent did not start: "+said, strings.TrimSuffix(hint, ")")+"; its log is "+log)
 }
 
 // answers tells whether somebody listens on a socket.

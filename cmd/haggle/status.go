@@ -49,9 +49,13 @@ func (p *program) printStatus(s view.AgentStatus, asJSON bool) error {
 		facts = append(facts, name, address)
 		name = ""
 	}
-	return p.Facts(append(facts,
+	facts = append(facts,
 		"peers", strconv.Itoa(s.Network.Peers)+" connected, "+strconv.Itoa(s.Network.Table)+" in the routing table",
 		"offers", strconv.Itoa(s.Offers)+" known",
 		"leases", strconv.Itoa(s.Leases)+" open",
-	)...)
+	)
+	for _, w := range s.Warnings {
+		facts = append(facts, "warning", w)
+	}
+	return p.Facts(facts...)
 }

@@ -23,7 +23,7 @@ import (
 var version = "unknown"
 
 func main() {
-	// containerd starts this program once for each job, to write its log. It begins here, before anything else is set up.
+	// The engine starts this program once for each job, to write its log. It begins here, before anything else is set up.
 	if len(os.Args) == 3 && os.Args[1] == rig.LoggerCommand {
 		if err := runtime.RunLogger(os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, err)

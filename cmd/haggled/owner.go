@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,12 +51,17 @@ func (p *program) showStatus(s view.RigStatus) error {
 	case s.Paused:
 		takes = "paused: no new leases"
 	}
-	if err := p.Facts(
-		"rig", s.Name+", "+takes, "key", s.Network.Key, "network", network, "engine", s.Engine,
+	facts := []string{
+		"rig", s.Name + ", " + takes, "key", s.Network.Key, "network", network, "engine", s.Engine,
 		"slots", fmt.Sprintf("%d, %d free", s.Cards, s.Free),
-		"price", market.Micro(s.Prices.Slot).String()+" "+s.Prices.Currency+" per slot-hour",
-		"up", config.FormatDuration(time.Duration(s.Uptime)*time.Second)+", version "+s.Version+", process "+strconv.Itoa(s.PID),
-	); err != nil || len(s.Leases) == 0 {
+		"price", market.Micro(s.Prices.Slot).String() + " " + s.Prices.Currency + " per slot-hour",
+		"images", orNone(strings.Join(s.Images, ", ")),
+		"up", config.FormatDuration(time.Duration(s.Uptime)*time.Second) + ", version " + s.Version + ", process " + strconv.Itoa(s.PID),
+	}
+	for _, w := range s.Warnings {
+		facts = append(facts, "warning", w)
+	}
+	if err := p.Facts(facts...); err != nil || len(s.Leases) == 0 {
 		return err
 	}
 	p.Show("")
@@ -68,6 +74,14 @@ func (p *program) showStatus(s view.RigStatus) error {
 		rows = append(rows, []string{l.ID[:min(8, len(l.ID))], l.State, strconv.Itoa(l.Slots) + " × " + model, l.Spent.Text + " " + l.Spent.Currency, l.Renter})
 	}
 	return p.Table("LEASE STATE CARDS SPENT RENTER", rows)
+}
+
+// orNone says that a list is empty.
+func orNone(list string) string {
+	if list == "" {
+		return "none"
+	}
+	return list
 }
 
 func (p *program) cardsCommand() *cobra.Command {

@@ -12,6 +12,7 @@ import (
 
 	"haggle/internal/assemble/rig"
 	"haggle/internal/cli"
+	"haggle/market"
 )
 
 func (p *program) serveCommand() *cobra.Command {
@@ -34,6 +35,9 @@ func (p *program) serve(ctx context.Context, values map[string]string) error {
 	cfg, err := p.config(values)
 	if err != nil {
 		return err
+	}
+	if rig.OnWSL() && !market.IsLab(cfg.Network) {
+		return cli.Usage("a rig needs Linux itself, this is the Windows Subsystem for Linux", "cards cannot be passed to containers or metered here; to rent cards use haggle")
 	}
 	log, err := p.logger(cfg.LogLevel, cfg.LogFormat)
 	if err != nil {

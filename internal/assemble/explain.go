@@ -3,29 +3,43 @@ package assemble
 import (
 	"errors"
 	"io/fs"
+	"syscall"
 
 	"haggle/internal/api"
+	"haggle/internal/config"
 	"haggle/internal/store"
 	"haggle/market"
+	"haggle/p2p"
 )
 
-// Explain puts into words what keeps a program from starting: its files are in use, damaged, too new, in the wrong place, on
-// a full disk or not readable. It returns false for other errors.
-func Explain(err error) (market.Explanation, bool) {
-	hints := []struct {
+// Explain puts into words what keeps a program from starting: it runs already, its files are damaged, too new, in the wrong
+// place, on a full disk or not readable, its key is not safe, or its port is taken. It returns false for other errors. status is
+// the command that shows the program that runs.
+func Explain(err error, status string) (market.Explanation, bool) {
+	if errors.Is(err, store.ErrLocked) || errors.Is(err, api.ErrInUse) {
+		return market.Explanation{
+			Message: "it runs already: " + err.Error(), Hint: "`" + status + "` shows it; another --home keeps two apart", Class: market.ClassFailed,
+		}, true
+	}
+	var fault *p2p.Fault
+	if errors.As(err, &fault) {
+		return market.Explanation{Message: fault.Problem, Hint: fault.Hint, Class: market.ClassFailed}, true
+	}
+	for _, h := range []struct {
 		is   error
 		hint string
 	}{
-		{store.ErrLocked, "only one program may use them: `status` shows it; another --home keeps two apart"},
-		{api.ErrInUse, "only one program may use them: `status` shows it; another --home keeps two apart"},
-		{store.ErrDamaged, "every receipt that you exported is still good"},
+		{store.ErrDamaged, "move it away with the files beside it that end in -wal and -shm, and keep them for what they still prove; then " +
+			"put back a copy or start anew: every receipt that you exported is still good"},
 		{store.ErrNewerSchema, "nothing was changed"},
 		{store.ErrForeign, "give haggle and haggled different folders with --home"},
 		{store.ErrNetworkDisk, "choose a folder on a local disk with --home"},
 		{store.ErrFull, "make room and start again: nothing that was acknowledged is lost"},
-		{fs.ErrPermission, "run it as the user who owns the file"},
-	}
-	for _, h := range hints {
+		{syscall.ENOSPC, "make room on that disk and start again: nothing that was acknowledged is lost"},
+		{syscall.EROFS, "mount that disk for writing, or choose another folder with --home"},
+		{config.ErrFolder, "choose a folder that you may write to with --home"},
+		{fs.ErrPermission, "run it as the user who owns the file, or choose another folder with --home"},
+	} {
 		if errors.Is(err, h.is) {
 			return market.Explanation{Message: err.Error(), Hint: h.hint, Class: market.ClassFailed}, true
 		}

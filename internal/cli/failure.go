@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -93,12 +94,15 @@ func (t Terminal) Report(ctx context.Context, err error, explain func(error) (ma
 	switch {
 	case interrupted:
 	case words.Hint == "":
-		t.Say("%s", market.Printable(words.Message))
+		t.Say("%s", oneLine(words.Message))
 	default:
-		t.Say("%s (hint: %s)", market.Printable(words.Message), market.Printable(words.Hint))
+		t.Say("%s (hint: %s)", oneLine(words.Message), oneLine(words.Hint))
 	}
 	return code
 }
+
+// oneLine makes a text fit for a line of a terminal: errors that were joined stand on lines of their own.
+func oneLine(text string) string { return market.Printable(strings.ReplaceAll(text, "\n", "; ")) }
 
 func words(err error, explain func(error) (market.Explanation, bool)) market.Explanation {
 	var ours *Hinted

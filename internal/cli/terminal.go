@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -25,15 +24,7 @@ func (t Terminal) Say(format string, args ...any) {
 func (t Terminal) Show(format string, args ...any) { _, _ = fmt.Fprintf(t.Out, format+"\n", args...) }
 
 // JSON writes a value for programs.
-func (t Terminal) JSON(v any) error {
-	e := json.NewEncoder(t.Out)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(v); err != nil {
-		return fmt.Errorf("write JSON: %w", err)
-	}
-	return nil
-}
+func (t Terminal) JSON(v any) error { return WriteJSON(t.Out, v, true) }
 
 // Table writes rows under a header, in columns. Every cell is made fit for a terminal; an empty one becomes a dash.
 func (t Terminal) Table(header string, rows [][]string) error {

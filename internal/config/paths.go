@@ -161,13 +161,16 @@ func (p Paths) Make() error {
 	return nil
 }
 
+// ErrFolder means that a folder of the program cannot be made; the error names it and the reason.
+var ErrFolder = errors.New("cannot be made")
+
 // unmade tells why a folder cannot be made, without the system's words around it.
 func unmade(folder string, err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
 		err = at.Err // folder is the path that counts
 	}
-	return fmt.Errorf("folder %s cannot be made: %w", folder, err)
+	return fmt.Errorf("folder %s %w: %w", folder, ErrFolder, err)
 }
 
 // checkHome refuses a home that is there and is no folder. One that is not there is made when it is needed.

@@ -88,7 +88,7 @@ type Daemon struct {
 	chosen  Settings
 	offer   []byte
 	buckets []string
-	skewed  map[market.Key]bool
+	skewed  map[market.Key]time.Duration // peers whose clocks are ahead of this one, or behind
 }
 
 // New checks a configuration. It starts nothing.
@@ -122,7 +122,7 @@ func New(cfg Config) (*Daemon, error) {
 	d := &Daemon{
 		cfg: cfg, self: market.KeyOf(cfg.Key), log: cfg.Log,
 		ready: make(chan struct{}), stopped: make(chan struct{}), births: make(chan *lease), renew: make(chan struct{}, 1),
-		leases: map[market.LeaseID]*lease{}, jobs: map[string]*lease{}, skewed: map[market.Key]bool{},
+		leases: map[market.LeaseID]*lease{}, jobs: map[string]*lease{}, skewed: map[market.Key]time.Duration{},
 	}
 	d.rack = rack{driver: cfg.Cards, salt: cfg.Salt, tick: cfg.Tick, log: cfg.Log, fault: d.faulty}
 	d.engine = engine{rt: cfg.Runtime, log: cfg.Log}

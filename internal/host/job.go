@@ -38,6 +38,7 @@ type result struct {
 	epoch   int64 // the engine's, when the call began
 	running bool  // the job was seen to run
 	retry   bool  // the engine does not answer
+	err     error // what went wrong, for the log
 }
 
 // Times that calls may take beyond what they wait for. Making and starting are bounded by the lease's own rules.
@@ -91,9 +92,10 @@ func (l *lease) work(ctx context.Context) {
 func (l *lease) finished(ctx context.Context, r result) {
 	w := &l.worker
 	w.cancel()
-	dropped := w.dropped
+	kind, dropped := w.busy.kind, w.dropped
 	w.busy, w.dropped = nil, false
 	if !dropped {
+		l.heard(kind, r.err)
 		if r.running {
 			l.sawRunning(ctx, r.epoch)
 		}
@@ -103,6 +105,14 @@ func (l *lease) finished(ctx context.Context, r result) {
 		}
 	}
 	l.work(ctx)
+}
+
+// heard logs the first of a row of failures of one kind of call.
+func (l *lease) heard(kind taskKind, err error) {
+	if err != nil && !l.failing[kind] {
+		l.d.log.Warn("engine", slog.String("lease", l.id.Short()), slog.Any("err", err))
+	}
+	l.failing[kind] = err != nil
 }
 
 // sawRunning notes that the job runs. The time in which nobody could see it is not billed.
@@ -141,8 +151,8 @@ func (d *Daemon) carryOut(ctx context.Context, r Record, t task) result {
 			res.events = []market.Event{market.Removed{}}
 		}
 	}
-	if err != nil && ctx.Err() == nil {
-		d.log.Warn("engine", slog.String("lease", r.Lease.ID.Short()), slog.Any("err", err))
+	if ctx.Err() == nil {
+		res.err = err
 	}
 	res.retry = err != nil && len(res.events) == 0
 	return res

@@ -30,19 +30,20 @@ type lease struct {
 	fault chan struct{}          // a card of the lease has failed
 	done  chan struct{}          // closed when run has returned
 	seen  atomic.Pointer[glance] // what others see
+	sick  atomic.Bool            // the last save failed, and was logged
 
 	// ----
-	record Record // Lease in it is not kept up to date: see state
-	state  market.Lease
-	draft  []byte // the sealed form of state.Draft, once made
-	link   *link  // nil while the renter is away
-	worker worker
-	gauges []*gauge
-	late   []market.Event // what the engine did and the store has not taken yet
-	saved  int64          // monotonic ms of the last save
-	sick   bool           // the last save failed, and was logged
-	ticks  int64
-	ticker *time.Ticker
+	record  Record // Lease in it is not kept up to date: see state
+	state   market.Lease
+	draft   []byte // the sealed form of state.Draft, once made
+	link    *link  // nil while the renter is away
+	worker  worker
+	gauges  []*gauge
+	late    []market.Event       // what the engine did and the store has not taken yet
+	saved   int64                // monotonic ms of the last save
+	failing [taskRemove + 1]bool // kinds of calls into the engine of which the last failed, and was logged
+	ticks   int64
+	ticker  *time.Ticker
 
 	joined   int64 // the engine's epoch in which the pending actions were ordered
 	observed int64 // the engine's epoch in which the job was last seen to run

@@ -18,7 +18,7 @@ func (d *Daemon) Status(ctx context.Context) (view.RigStatus, error) {
 	s := d.settings()
 	v := view.RigStatus{
 		Name: d.cfg.Name, Engine: d.engine.String(), Paused: s.Paused, Draining: s.Draining, Prices: d.prices(s),
-		Leases: []view.Lease{}, Images: []string{},
+		Leases: []view.Lease{}, Images: []string{}, Warnings: d.warnings(),
 	}
 	until := d.heldUntil()
 	v.Cards = len(d.rack.all())

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,6 +36,7 @@ type rig struct {
 	cancel  context.CancelFunc
 	ended   chan error
 	streams sync.WaitGroup
+	off     atomic.Int64 // ms that its wall clock is ahead
 }
 
 func private(word string) ed25519.PrivateKey {
@@ -123,7 +125,12 @@ func newClock() func() market.Instant {
 // start begins a life of the daemon and waits for its offer.
 func (r *rig) start() {
 	r.t.Helper()
-	r.config.Clock = newClock()
+	right := newClock()
+	r.config.Clock = func() market.Instant {
+		now := right()
+		now.Wall += r.off.Load()
+		return now
+	}
 	d, err := host.New(r.config)
 	if err != nil {
 		r.t.Fatal(err)

@@ -138,7 +138,7 @@ func (l *lease) tick(ctx context.Context) {
 		l.complain(err)
 		return
 	}
-	l.sick = false
+	l.sick.Store(false)
 	if l.state.Job == market.JobRunning && l.link != nil && l.d.cfg.Clock().Mono-l.link.said >= statusEveryMs {
 		l.status(l.link)
 	}
@@ -189,10 +189,9 @@ func (l *lease) retry(ctx context.Context) {
 
 // complain logs the first of a row of failures.
 func (l *lease) complain(err error) {
-	if !l.sick {
+	if !l.sick.Swap(true) {
 		l.d.log.Error("lease cannot go on", slog.String("lease", l.id.Short()), slog.Any("err", err))
 	}
-	l.sick = true
 }
 
 // sleep stores the meter at the end of the program.

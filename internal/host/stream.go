@@ -202,18 +202,17 @@ func (d *Daemon) hello(id market.LeaseID, head market.Head) market.Hello {
 // checkClock tells the owner, once for each peer, of clocks that differ too much.
 func (d *Daemon) checkClock(peer market.Key, theirs int64) {
 	skew := time.Duration(theirs-d.cfg.Clock().Wall) * time.Millisecond
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if skew.Abs() <= market.MaxClockSkew {
+		delete(d.skewed, peer)
 		return
 	}
-	d.mu.Lock()
-	known := d.skewed[peer] || len(d.skewed) >= maxSkewed
-	if !known {
-		d.skewed[peer] = true
+	if _, known := d.skewed[peer]; known || len(d.skewed) >= maxSkewed {
+		return
 	}
-	d.mu.Unlock()
-	if !known {
-		d.log.Warn("clocks differ", slog.String("peer", peer.String()), slog.Duration("skew", skew))
-	}
+	d.skewed[peer] = skew
+	d.log.Warn("clocks differ", slog.String("peer", peer.String()), slog.Duration("skew", skew.Round(time.Second)))
 }
 
 func newLimiter() *rate.Limiter { return rate.NewLimiter(messageRate, messageBurst) }

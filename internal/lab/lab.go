@@ -85,9 +85,12 @@ func Up(ctx context.Context, c Config) (Status, error) {
 		}
 	}
 	if err := c.build(ctx); err != nil {
-		c.say("that did not work: taking down what was started")
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
 		defer cancel()
+		if homes, none := rigHomes(c.Home); none != nil || len(homes) == 0 {
+			return Status{}, err // nothing was started
+		}
+		c.say("that did not work: taking down what was started")
 		return Status{}, errors.Join(err, Down(clean, c))
 	}
 	return Inspect(ctx, c.Home)

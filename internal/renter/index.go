@@ -38,6 +38,7 @@ type rig struct {
 	asked    time.Time              // last question
 	failures int                    // questions without an answer since
 	marked   time.Time              // left out until then
+	clock    clock
 }
 
 // index holds the newest verified offers by rig. It is safe for concurrent use.
@@ -128,6 +129,7 @@ func (x *index) answered(key market.Key, raws [][]byte, now time.Time) {
 		x.rigs[key] = r
 	}
 	r.heard, r.failures, r.byRaw = now, 0, byRaw
+	x.guess(key, r, skewOf(answer, now))
 	x.replace(key, r, answer, now)
 }
 

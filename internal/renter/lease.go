@@ -2,6 +2,7 @@ package renter
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"haggle/market"
@@ -14,6 +15,7 @@ const vanishedMs = int64(10 * 60 * 1000)
 type lease struct {
 	bid  market.Hash // names it; never changes
 	kick chan struct{}
+	sick atomic.Bool // the rig's last word could not be taken, and that was logged
 
 	mu        sync.Mutex
 	record    Record

@@ -207,9 +207,19 @@ func (k *link) talk(ctx context.Context, s Stream) (bool, error) {
 			return false, err
 		}
 		if err := k.handle(ctx, s, m); err != nil {
+			k.complain(err)
 			_ = s.Send(ctx, market.Refuse{Err: *market.Public(err)}) // for the rig's log; the stream ends anyway
 			return false, err
 		}
+		k.l.sick.Store(false)
+	}
+}
+
+// complain logs the first of a row of failures that are this side's own: a store that takes nothing, as a rule.
+func (k *link) complain(err error) {
+	code := market.CodeOf(err)
+	if (code == market.CodeInternal || code == market.CodeDiskFull) && !k.l.sick.Swap(true) {
+		k.a.cfg.Log.Error("lease cannot go on", "lease", k.id.Short(), "err", err)
 	}
 }
 

@@ -85,7 +85,14 @@ func (a *Agent) search(ctx context.Context, q market.Query) (found, error) {
 	if unready != nil && len(offers) == 0 && answering == 0 {
 		return found{}, unready
 	}
+	skews := a.index.skews()
+	if len(offers) == 0 && len(skews) > 0 {
+		return found{}, market.NewError(market.CodeClockSkew, "peer", skews[0].rig, "skew", skews[0].skew.Abs().String())
+	}
 	var why []string
+	for _, s := range skews[:min(len(skews), maxWarnings)] {
+		why = append(why, s.sentence())
+	}
 	if unready != nil {
 		why = append(why, market.Explain(unready).Message)
 	}

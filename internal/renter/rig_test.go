@@ -30,6 +30,7 @@ type testRig struct {
 	cheat cheat
 	run   time.Duration // of a job; 0 is until it is stopped
 	code  int64
+	wrong time.Duration // how far its clock is ahead, when it says the time
 
 	mu         sync.Mutex
 	ctx        context.Context

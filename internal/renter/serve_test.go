@@ -38,7 +38,7 @@ func (r *testRig) serveLease(w *wire) error {
 
 // begin grants a lease, or goes on with one.
 func (r *testRig) begin(w *wire, hello market.Hello) (*rigLease, error) {
-	answer := market.Hello{WallMs: time.Now().UnixMilli(), Lease: hello.Lease}
+	answer := market.Hello{WallMs: time.Now().Add(r.wrong).UnixMilli(), Lease: hello.Lease}
 	if hello.Lease.IsZero() {
 		if err := w.Send(r.ctx, answer); err != nil {
 			return nil, err

@@ -31,10 +31,7 @@ func (a *Agent) greet(ctx context.Context, s Stream, rig market.Key, id market.L
 	if !ok {
 		return market.Hello{}, market.Unexpected(m)
 	}
-	skew := time.Duration(theirs.WallMs-a.cfg.Clock().UnixMilli()) * time.Millisecond
-	if skew.Abs() > market.MaxClockSkew {
-		a.cfg.Log.Warn("clocks differ", "peer", rig.String(), "skew", skew)
-	}
+	a.index.timed(rig, time.Duration(theirs.WallMs-a.cfg.Clock().UnixMilli())*time.Millisecond)
 	return theirs, nil
 }
 

@@ -20,6 +20,7 @@ const readers = 4
 // not in SQLite's; questions go through others, which cannot write.
 type database struct {
 	path     string
+	whose    string // for people
 	lock     *os.File
 	write    *sql.DB
 	read     *sql.DB
@@ -35,7 +36,7 @@ func open(ctx context.Context, path string, s schema) (*database, error) {
 	if err := checkDisk(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	d := &database{path: path}
+	d := &database{path: path, whose: s.whose}
 	if d.lock, err = takeLock(path); err != nil {
 		return nil, err
 	}

@@ -6,13 +6,16 @@ import (
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"haggle/market"
 )
 
 // What a caller may tell apart. The errors that are returned wrap these and name the file.
 var (
 	// ErrLocked means that another process uses the file; the error names its process id where it is known.
 	ErrLocked = errors.New("is in use")
-	// ErrDamaged means that the file is not a sound database.
+	// ErrDamaged means that the file is not a sound database. It and the files beside it that end in -wal and -shm may still
+	// prove something: they are to be kept, not removed.
 	ErrDamaged = errors.New("is damaged")
 	// ErrNewerSchema means that a newer version of the program has used the file.
 	ErrNewerSchema = errors.New("was written by a newer version of this program: use that version, or restore a copy made before it ran")
@@ -20,7 +23,8 @@ var (
 	ErrForeign = errors.New("belongs to another program")
 	// ErrNetworkDisk means that the file lies on a network file system, whose locks and syncs cannot be relied upon.
 	ErrNetworkDisk = errors.New("is on a network file system, which may lose what it said it had written: use a local disk")
-	// ErrFull means that the disk has no room. Nothing of the failed change was kept; everything before it was.
+	// ErrFull means that the disk has no room. Nothing of the failed change was kept; everything before it was. To others the
+	// error is CodeDiskFull.
 	ErrFull = errors.New("disk is full")
 	// ErrFork means that other bytes were to take the place of a signed statement.
 	ErrFork = errors.New("a signed statement cannot change")
@@ -38,12 +42,20 @@ func (d *database) explain(err error) error {
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return d.damaged(err.Error())
 	case sqlite3.SQLITE_FULL:
-		return fmt.Errorf("%s: %w", d.path, ErrFull)
+		return &fullError{d.path, d.whose}
 	}
 	return err
 }
 
+// fullError is ErrFull, with the file for the log and a code for those who are not to know of it.
+type fullError struct{ path, whose string }
+
+func (e *fullError) Error() string { return e.path + ": " + ErrFull.Error() }
+
+func (e *fullError) Unwrap() []error {
+	return []error{ErrFull, market.NewError(market.CodeDiskFull, "whose", e.whose)}
+}
+
 func (d *database) damaged(why string) error {
-	return fmt.Errorf("%s %w (%s): move it away together with the files beside it that end in -wal and -shm, keep them for "+
-		"what they still prove, and put back a copy or start anew", d.path, ErrDamaged, why)
+	return fmt.Errorf("%s %w (%s)", d.path, ErrDamaged, why)
 }

@@ -10,6 +10,7 @@ import (
 
 	"haggle/internal/host"
 	"haggle/internal/store"
+	"haggle/market"
 )
 
 // requireSmallDisk mounts a disk of 2 MiB, which takes root and the right to mount.
@@ -49,6 +50,9 @@ func TestAFullDiskLosesNothingThatWasAcknowledged(t *testing.T) {
 		}
 	}
 	wantError(t, full, store.ErrFull)
+	if code := market.CodeOf(full); code != market.CodeDiskFull {
+		t.Errorf("others are told %s", code)
+	}
 	if list, err := s.Receipts(t.Context(), id, 0); err != nil || uint32(len(list)) != acknowledged {
 		t.Errorf("while the disk is full: %d receipts, %v, want %d", len(list), err, acknowledged)
 	}

@@ -19,15 +19,18 @@ var agent001 string
 // schema is a kind of database: its mark in the file's header, and the steps that lead from an empty file to what this
 // version of the program reads. A step that was released never changes.
 type schema struct {
+	whose string // for people
 	mark  int32
 	steps []string
 }
 
 // rigSchema is a rig's database. Its mark reads "hglR".
-func rigSchema() schema { return schema{mark: 0x68676c52, steps: []string{rig001}} }
+func rigSchema() schema { return schema{whose: "the rig", mark: 0x68676c52, steps: []string{rig001}} }
 
 // agentSchema is an agent's database. Its mark reads "hglA".
-func agentSchema() schema { return schema{mark: 0x68676c41, steps: []string{agent001}} }
+func agentSchema() schema {
+	return schema{whose: "the agent", mark: 0x68676c41, steps: []string{agent001}}
+}
 
 // migrate brings a database to the newest version, in one transaction: after a crash it is at the old version or the new.
 func (d *database) migrate(ctx context.Context, s schema) error {

@@ -24,13 +24,14 @@ type Peer struct {
 
 // AgentStatus is the agent at a glance.
 type AgentStatus struct {
-	Version string  `json:"version"`
-	PID     int     `json:"pid"`
-	Home    string  `json:"home"`
-	Uptime  int64   `json:"uptime_s"`
-	Network Network `json:"network"`
-	Offers  int     `json:"offers"`
-	Leases  int     `json:"open_leases"`
+	Version  string   `json:"version"`
+	PID      int      `json:"pid"`
+	Home     string   `json:"home"`
+	Uptime   int64    `json:"uptime_s"`
+	Network  Network  `json:"network"`
+	Offers   int      `json:"offers"`
+	Leases   int      `json:"open_leases"`
+	Warnings []string `json:"warnings,omitempty" doc:"what a person should mend, a sentence each"`
 }
 
 // RigStatus is a rig at a glance.
@@ -49,6 +50,7 @@ type RigStatus struct {
 	Prices   market.Prices `json:"prices"`
 	Leases   []Lease       `json:"leases" doc:"that are not over"`
 	Images   []string      `json:"images"`
+	Warnings []string      `json:"warnings,omitempty" doc:"what keeps the rig from doing all that it was told to, a sentence each"`
 }
 
 // Card is a card as its rig's owner sees it. An absent number is unknown.

@@ -16,6 +16,7 @@
 //	started.json  the order to start, then the process that runs
 //	stop.json     the order to end
 //	ended.json    how the job ended; the last word
+//	ended.room    room on the disk for the last word
 //	log           see runtime.LogWriter
 //	work          where the job runs
 //

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"haggle/runtime"
@@ -33,7 +35,11 @@ const (
 	fileStarted = "started.json"
 	fileStop    = "stop.json"
 	fileEnded   = "ended.json"
+	fileRoom    = "ended.room"
 )
+
+// lastWordSize is the room that is kept for a job's last word, in bytes.
+const lastWordSize = 512
 
 // job is what the engine decided at the job's creation.
 type job struct {
@@ -113,7 +119,7 @@ func (f folder) read() (record, error) {
 	if r, err = f.glance(); err == nil && r.state == runtime.Running {
 		killGone(*r.started)
 		r.ended, r.state = &ended{Lost: true}, runtime.Stopped
-		err = writeFile(f.file(fileEnded), r.ended)
+		err = f.lastWord(*r.ended)
 	}
 	return r, errors.Join(err, lock.Close())
 }
@@ -166,6 +172,31 @@ func writeFile(path string, v any) error {
 		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(f.Name()))
 	}
 	return nil
+}
+
+// keepRoom takes the room on the disk that a job's last word will need: how a job ended must not be lost because the disk is
+// full by then, often filled by the job itself.
+func (f folder) keepRoom() error {
+	return writeFile(f.file(fileRoom), json.RawMessage(`"`+strings.Repeat(" ", lastWordSize-2)+`"`))
+}
+
+// lastWord writes down how a job ended, where there is room or where room was kept.
+func (f folder) lastWord(end ended) error {
+	err := writeFile(f.file(fileEnded), end)
+	if err == nil {
+		return nil
+	}
+	text, bad := json.Marshal(end)
+	room, none := os.OpenFile(f.file(fileRoom), os.O_WRONLY, 0)
+	if bad != nil || none != nil || len(text) > lastWordSize {
+		return errors.Join(err, bad, none)
+	}
+	text = append(text, bytes.Repeat([]byte(" "), lastWordSize-len(text))...)
+	_, err = room.WriteAt(text, 0)
+	if err = errors.Join(err, room.Sync(), room.Close()); err != nil {
+		return err
+	}
+	return replace(room.Name(), f.file(fileEnded))
 }
 
 // removeAll deletes a folder that a job has written to. Folders that the job has closed to its own user are opened first.

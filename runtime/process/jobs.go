@@ -171,7 +171,7 @@ func (e *Engine) endCreated(id string, j *entry) (err error) {
 		return err
 	}
 	end := ended{At: time.Now(), Code: killedCode}
-	err = errors.Join(runtime.NewLogWriter(f, 0).Close(), f.Close(), writeFile(j.folder.file(fileEnded), end))
+	err = errors.Join(runtime.NewLogWriter(f, 0).Close(), f.Close(), j.folder.lastWord(end))
 	if err != nil {
 		return err
 	}

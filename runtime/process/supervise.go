@@ -81,6 +81,9 @@ func start(f folder) (_ *supervisor, err error) {
 		return nil, err
 	}
 	s.log = runtime.NewLogWriter(s.file, r.job.Log)
+	if err := f.keepRoom(); err != nil {
+		return nil, err
+	}
 	begun := started{At: time.Now()}
 	if err := writeFile(f.file(fileStarted), begun); err != nil {
 		return nil, err
@@ -128,9 +131,8 @@ func (s *supervisor) pipe(to io.Writer) (*os.File, error) {
 	}
 	s.pipes = append(s.pipes, r)
 	s.copies.Go(func() {
-		// When the log cannot be written any more its pipe is still emptied: a job must not block because a disk is full.
+		// The log takes everything, and drops what a full disk does not: a job must not block because of it.
 		_, _ = io.Copy(to, r)
-		_, _ = io.Copy(io.Discard, r)
 	})
 	return w, nil
 }
@@ -152,7 +154,7 @@ func (s *supervisor) attend() error {
 	s.group.close()
 	s.drain()
 	err := errors.Join(s.log.Close(), s.file.Close())
-	return errors.Join(err, writeFile(s.folder.file(fileEnded), end))
+	return errors.Join(err, s.folder.lastWord(end))
 }
 
 // obey waits for the end and does what it is told meanwhile.

@@ -161,6 +161,7 @@ func (a *Agent) Status(context.Context) (view.AgentStatus, error) {
 	return view.AgentStatus{
 		Version: a.cfg.Version, PID: os.Getpid(), Home: a.cfg.Agent.Paths.Home, Uptime: int64(time.Since(a.begun).Seconds()),
 		Network: assemble.Network(a.node), Offers: a.KnownOffers(), Leases: a.OpenLeases(),
+		Warnings: a.Warnings(),
 	}, nil
 }
 
@@ -203,4 +204,6 @@ func (n network) open(ctx context.Context, rig market.Key, protocol p2p.Protocol
 }
 
 // Explain puts into words what keeps an agent from starting.
-func Explain(err error) (market.Explanation, bool) { return assemble.Explain(err) }
+func Explain(err error) (market.Explanation, bool) {
+	return assemble.Explain(err, "haggle agent status")
+}

@@ -46,6 +46,7 @@ func Diagnose(ctx context.Context, cfg config.Rig) []Finding {
 		tool(ctx, "runc", "runc", "apt install runc", "--version"),
 		cgroups(), namespaces(), disk(cfg),
 	}
+	findings = append(findings, images(cfg)...)
 	if market.IsLab(cfg.Network) {
 		return findings
 	}
@@ -154,9 +155,14 @@ func disk(cfg config.Rig) Finding {
 	return f
 }
 
-func wsl() Finding {
+// OnWSL reports whether this is the Windows Subsystem for Linux.
+func OnWSL() bool {
 	version, err := os.ReadFile("/proc/version")
-	if err == nil && strings.Contains(strings.ToLower(string(version)), "microsoft") {
+	return err == nil && strings.Contains(strings.ToLower(string(version)), "microsoft")
+}
+
+func wsl() Finding {
+	if OnWSL() {
 		return Finding{"host", LevelBad, "Windows Subsystem for Linux", "a rig needs Linux itself: cards cannot be isolated or metered here"}
 	}
 	return Finding{"host", LevelGood, "Linux", ""}

@@ -21,7 +21,7 @@ import (
 	"haggle/runtime/containerd"
 )
 
-// LoggerCommand is the hidden subcommand by which this program writes the log of a job; containerd starts it.
+// LoggerCommand is the hidden subcommand by which this program writes the log of a job.
 const LoggerCommand = "logger"
 
 // Config is what a rig is made from.
@@ -78,7 +78,9 @@ func Purge(ctx context.Context, cfg config.Rig, log *slog.Logger) error {
 }
 
 // Explain puts into words what keeps a rig from starting.
-func Explain(err error) (market.Explanation, bool) { return assemble.Explain(err) }
+func Explain(err error) (market.Explanation, bool) {
+	return assemble.Explain(err, "haggled status")
+}
 
 // MakeKey makes a rig's key, if there is none yet, and returns its public half.
 func MakeKey(cfg config.Rig) (market.Key, error) {

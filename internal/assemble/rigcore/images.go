@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"haggle/internal/config"
+	"haggle/market"
 	"haggle/runtime"
 )
 
@@ -24,12 +27,9 @@ func (r *Rig) importImages(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return nil
 			}
-			if err == nil {
-				break
-			}
-			r.log.Error("image is not offered", "image", image.Name, "err", err)
+			r.warn(image.Name, err)
 			if !errors.Is(err, runtime.ErrUnavailable) {
-				break
+				break // it is there, or it will never be
 			}
 			select {
 			case <-time.After(time.Second):
@@ -43,19 +43,45 @@ func (r *Rig) importImages(ctx context.Context) error {
 	return nil
 }
 
+// warn keeps the present reason why an image is not offered, for the owner, and logs it when it is news.
+func (r *Rig) warn(image string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		delete(r.unoffered, image)
+		return
+	}
+	reason := market.Printable(err.Error())
+	if r.unoffered[image] != reason {
+		r.log.Error("image is not offered", "image", image, "err", err)
+	}
+	r.unoffered[image] = reason
+}
+
+// imageWarnings returns a sentence for each image that is not offered.
+func (r *Rig) imageWarnings() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(r.unoffered)) {
+		list = append(list, "image "+name+" is not offered: "+r.unoffered[name]+": correct `images` in the configuration, then start haggled again")
+	}
+	return list
+}
+
 func (r *Rig) importImage(ctx context.Context, image config.Image) error {
 	if err := r.engine.Ready(ctx); err != nil {
 		return err
 	}
 	f, err := os.Open(image.Archive)
 	if err != nil {
-		return fmt.Errorf("import image %s: %w", image.Name, err)
+		return fmt.Errorf("open its archive: %w", err)
 	}
 	defer f.Close()
 	begun := time.Now()
 	made, err := r.engine.Import(ctx, image.Name, io.LimitReader(f, maxArchive))
 	if err != nil {
-		return fmt.Errorf("import image %s: %w", image.Name, err)
+		return fmt.Errorf("%s: %w", image.Archive, err)
 	}
 	r.log.Info("image imported", "image", image.Name, "digest", made.Digest, "took", time.Since(begun).Round(time.Millisecond))
 	return nil

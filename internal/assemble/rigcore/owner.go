@@ -25,6 +25,7 @@ func (o owner) Status(ctx context.Context) (view.RigStatus, error) {
 	s.Version, s.PID, s.Home = o.cfg.Version, os.Getpid(), o.cfg.Rig.Paths.Home
 	s.Uptime = int64(time.Since(o.begun).Seconds())
 	s.Network = assemble.Network(o.node)
+	s.Warnings = append(s.Warnings, o.imageWarnings()...)
 	return s, nil
 }
 

@@ -58,12 +58,15 @@ type Rig struct {
 	server *api.Server
 	stop   chan struct{} // closed when the owner asks for the end
 	end    sync.Once
+
+	mu        sync.Mutex
+	unoffered map[string]string // images that are not offered, and why
 }
 
 // New opens what the rig keeps and makes its parts. It listens on the network and on the local socket, and answers
 // nothing before Run. The caller must Run what it got; on an error everything is closed again.
 func New(ctx context.Context, cfg Config) (_ *Rig, err error) {
-	r := &Rig{cfg: cfg, log: cfg.Log, begun: time.Now(), stop: make(chan struct{})}
+	r := &Rig{cfg: cfg, log: cfg.Log, begun: time.Now(), stop: make(chan struct{}), unoffered: map[string]string{}}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
