@@ -40,12 +40,12 @@ build-haggle:
 test: setup build test-fast test-heavy ## run every test
 
 test-fast:
-	E2E_PROGRAMS=$(CURDIR)/bin $(GO) test -race -vet=off -shuffle=on -count=1 $$(scripts/packages.sh fast)
+	$(GO) test -race -vet=off -shuffle=on -count=1 $$(scripts/packages.sh fast)
 
 # Compiling libp2p, SQLite and containerd with the race detector costs more than it finds.
 # One after the other: they look for what others leave behind, and two cores are soon full.
 test-heavy:
-	$(GO) test -vet=off -shuffle=on -count=1 -p 1 -timeout 20m $$(scripts/packages.sh heavy)
+	E2E_PROGRAMS=$(CURDIR)/bin $(GO) test -vet=off -shuffle=on -count=1 -p 1 -timeout 20m $$(scripts/packages.sh heavy)
 
 check: setup ## everything that CI runs: format, linters, arrows, builds, tests, smoke
 	@scripts/step.sh format $(MAKE) format

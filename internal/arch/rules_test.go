@@ -62,9 +62,10 @@ func mayImport() map[string][]string {
 		},
 		"internal/lab/train": {},
 
-		"internal/arch":  {},
-		"internal/e2e":   {},
-		"internal/shots": {},
+		"internal/arch":       {},
+		"internal/e2e":        {},
+		"internal/shots":      {},
+		"internal/bench/bare": {},
 		"internal/bench": {
 			"market", "market/markettest", "p2p", "nvml", "nvml/sim", "runtime", "runtime/archive",
 			"internal/view", "internal/api", "internal/config", "internal/lab", "tui",
@@ -111,8 +112,8 @@ func owners() []owner {
 	return []owner{
 		{"github.com/fxamacker/cbor/v2", []string{"market"}},
 
-		{"github.com/libp2p", []string{"p2p", "p2p/p2ptest", "internal/bench"}},
-		{"github.com/multiformats", []string{"p2p", "p2p/p2ptest", "internal/bench"}},
+		{"github.com/libp2p", []string{"p2p", "p2p/p2ptest", "internal/bench", "internal/bench/bare"}},
+		{"github.com/multiformats", []string{"p2p", "p2p/p2ptest", "internal/bench", "internal/bench/bare"}},
 		{"github.com/ipfs/go-cid", []string{"p2p"}},
 		{"github.com/marcopolo/simnet", []string{"p2p"}},
 		{"github.com/mr-tron/base58", []string{"p2p", "market"}},
@@ -141,7 +142,7 @@ func owners() []owner {
 		{"charm.land/fang/v2", []string{"cmd/haggle", "cmd/haggled"}},
 		{"charm.land/lipgloss/v2", []string{"tui", "cmd/haggle", "cmd/haggled"}},
 		{"charm.land", []string{"tui"}},
-		{"charm.land/bubbletea/v2", []string{"tui", "internal/bench"}},
+		{"charm.land/bubbletea/v2", []string{"tui", "internal/bench", "internal/bench/bare"}},
 		{"github.com/charmbracelet/x", []string{"tui", "internal/shots", "internal/e2e"}},
 		{"github.com/charmbracelet/ultraviolet", []string{"internal/shots"}},
 		{"github.com/NimbleMarkets/ntcharts/v2", []string{"tui"}},

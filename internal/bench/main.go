@@ -37,10 +37,6 @@ func figures() []figure {
 const limit = 5 * time.Minute
 
 func main() {
-	if len(os.Args) == 2 && os.Args[1] == bareArgument {
-		bareHost()
-		return
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	for _, f := range figures() {

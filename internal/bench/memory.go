@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,33 +10,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/libp2p/go-libp2p"
-	dht "github.com/libp2p/go-libp2p-kad-dht"
 )
 
-const (
-	bareArgument = "bare-libp2p-host"
-	settle       = 20 * time.Second // for start-up garbage to be collected, on both sides alike
-)
-
-// bareHost is the floor of memory: a libp2p host with TCP and QUIC on loopback and a DHT server, and nothing else. It runs in
-// a process of its own until its standard input ends.
-func bareHost() {
-	h, err := libp2p.New(libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0", "/ip4/127.0.0.1/udp/0/quic-v1"))
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	table, err := dht.New(h, dht.Mode(dht.ModeServer), dht.ProtocolPrefix("/bare"))
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	fmt.Println("ready")
-	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
-	_ = errors.Join(table.Close(), h.Close())
-}
+// settle is the time for start-up garbage to be collected, on both sides alike.
+const settle = 20 * time.Second
 
 // idleMemory compares an idle haggled, all its children but containerd and what containerd started included, with a bare
 // libp2p host, by proportional set size.
@@ -48,11 +23,13 @@ func idleMemory(ctx context.Context) (ours, theirs float64, err error) {
 		return 0, 0, err
 	}
 	defer l.stop()
-	self, err := os.Executable()
-	if err != nil {
-		return 0, 0, err
+	// A program of its own: a file that two processes have mapped would count half.
+	program := filepath.Join(l.home, "bare")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "./internal/bench/bare")
+	if out, err := build.CombinedOutput(); err != nil {
+		return 0, 0, fmt.Errorf("build the bare host: %w: %s", err, out)
 	}
-	bare := exec.CommandContext(ctx, self, bareArgument)
+	bare := exec.CommandContext(ctx, program)
 	in, err := bare.StdinPipe()
 	if err != nil {
 		return 0, 0, err

@@ -50,7 +50,7 @@ func TestAFullDiskOfARigStopsNewLeasesAndNoJob(t *testing.T) {
 
 	await(t, "word of the rig that it cannot store", func() bool {
 		w := strings.Join(rig.status().Warnings, "\n")
-		return strings.Contains(w, "cannot be stored") && strings.Contains(w, "go")
+		return strings.Contains(w, "cannot be stored") && strings.Contains(w, "the log says why")
 	})
 	before := rig.status().Free
 	p := l.haggle(trainOwn(t, "bid", 1)...)
