@@ -23,11 +23,32 @@ const (
 	maxAskPause     = 5 * time.Minute
 )
 
-// known is one verified offer. It never changes.
+// known is one verified offer. Once others see it it never changes.
 type known struct {
 	raw   []byte
 	hash  market.Hash // of the signed body
 	offer market.Offer
+	// before are the hashes of the statements that it renews, the newest last, back to where a price was lower: a person
+	// may name the offer as a list named it a while ago, and gets it for no more than the list said.
+	before []market.Hash
+}
+
+// maxRenewals bounds the earlier names of an offer: a day and a half of renewals.
+const maxRenewals = 512
+
+// renews notes that an offer takes the place of another.
+func (k *known) renews(old *known) {
+	now, then := k.offer.Prices, old.offer.Prices
+	if now.Currency != then.Currency || now.Slot > then.Slot || now.Disk > then.Disk || now.In > then.In || now.Out > then.Out {
+		return
+	}
+	k.before = append(slices.Clone(old.before[max(0, len(old.before)-maxRenewals+1):]), old.hash)
+}
+
+// isNamed reports whether the beginning of a hash names the offer.
+func (k *known) isNamed(prefix string) bool {
+	return strings.HasPrefix(k.hash.String(), prefix) ||
+		slices.ContainsFunc(k.before, func(h market.Hash) bool { return strings.HasPrefix(h.String(), prefix) })
 }
 
 // rig is what the index knows of one rig.
@@ -172,6 +193,8 @@ func (x *index) replace(key market.Key, r *rig, answer []*known, now time.Time) 
 			return
 		case old != nil && old.offer.Seq >= k.offer.Seq:
 			k = old
+		case old != nil:
+			k.renews(old)
 		}
 		if expired := now.UnixMilli() >= k.offer.Expires; expired || len(next) >= room {
 			continue

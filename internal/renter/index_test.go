@@ -92,6 +92,26 @@ func TestANewPriceIsSeenAndAWithdrawnOfferIsGone(t *testing.T) {
 	})
 }
 
+func TestAnOfferIsFoundByTheIdThatItHadBeforeItWasRenewed(t *testing.T) {
+	inHouse(t, oneRig(nil), func(t *testing.T, h *house) {
+		seen := h.offers("").Offers[0]
+		reprice := func(price market.Rate) {
+			pass(3 * time.Second)
+			h.rig(0).update(func(o *market.Offer) { o.Prices.Slot = price })
+			h.offers("")
+		}
+		reprice(market.Rate(seen.Price.Micro) - 1)
+		cheaper, err := h.agent.Offer(t.Context(), seen.ID)
+		if err != nil || cheaper.ID == seen.ID || cheaper.Price.Micro >= seen.Price.Micro {
+			t.Errorf("the renewed offer: %+v, %v", cheaper, err)
+		}
+		// Nobody gets an offer for more than what the list said beside its id.
+		reprice(market.Rate(seen.Price.Micro) + 1)
+		_, err = h.agent.Offer(t.Context(), seen.ID)
+		wantCode(t, err, market.CodeOfferUnknown)
+	})
+}
+
 func TestAnOlderStatementDoesNotReplaceANewerOne(t *testing.T) {
 	inHouse(t, oneRig(nil), func(t *testing.T, h *house) {
 		old := h.rig(0).current()

@@ -129,12 +129,12 @@ func wholeCost(o market.Offer, slots int, ms int64) (market.Micro, error) {
 	return bill.Total, err
 }
 
-// named finds one offer by the beginning of its hash or by its rig's name.
+// named finds one offer by the beginning of its hash, or of one that it had before it was renewed, or by its rig's name.
 func (f found) named(id string) (*known, error) {
 	id = strings.ToLower(id)
 	var hits []*known
 	for _, k := range f.offers {
-		if isPrefix(id) && strings.HasPrefix(k.hash.String(), id) || strings.ToLower(k.offer.Name) == id {
+		if isPrefix(id) && k.isNamed(id) || strings.ToLower(k.offer.Name) == id {
 			hits = append(hits, k)
 		}
 	}
