@@ -56,7 +56,8 @@ func (p *program) root() *cobra.Command {
 		Use:   "haggle",
 		Short: "Rent GPUs peer to peer",
 		Long:  "haggle rents GPUs from the people who own them: no account, no token, no server. Every bill is signed by both sides.",
-		Example: "  haggle offers 'gpu_name=RTX_4090 dph<0.60'\n" +
+		Example: "  haggle              # the market on this terminal\n" +
+			"  haggle offers 'gpu_name=RTX_4090 dph<0.60'\n" +
 			"  haggle run 'gpu_name=RTX_4090' --image lab --for 10m --budget 1.00 -- train --steps 20\n" +
 			"  haggle lab up   # a whole market on this machine, with simulated cards",
 		Args: func(root *cobra.Command, args []string) error {

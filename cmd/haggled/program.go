@@ -49,8 +49,8 @@ func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "haggled",
 		Short: "Rent out this machine's GPUs",
-		Long: "haggled offers this machine's cards to renters, runs their jobs in containers and meters them with receipts that both sides\n" +
-			"sign. This version grants leases on lab networks only, with simulated cards.",
+		Long: "haggled offers this machine's cards to renters, runs their jobs in containers and meters them with receipts that " +
+			"both sides sign. This version grants leases on lab networks only, with simulated cards; real cards are shown.",
 		Example: "  haggled init        # write a configuration to edit\n  haggled doctor      # what is missing, and how to get it\n  haggled serve       # run the rig\n  haggled status      # how it is, from another terminal",
 		Args:    cli.Words(0, 0, ""),
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
