@@ -16,6 +16,8 @@ var (
 	// ErrTimeout means that the card did not answer before the context's deadline, and then comes with the context's
 	// error, or before a deadline of the driver's own.
 	ErrTimeout = errors.New("card did not answer in time")
+	// ErrUnsupported means that this card, its driver or this process cannot do it.
+	ErrUnsupported = errors.New("not supported")
 	// ErrClosed means that the driver was closed.
 	ErrClosed = errors.New("driver closed")
 )

@@ -18,4 +18,14 @@ var (
 	ErrUnavailable = errors.New("engine unavailable")
 	// ErrUnsupported: this engine on this machine cannot do it.
 	ErrUnsupported = errors.New("not supported here")
+	// ErrNoDevice: this machine has no such device, or no description of how to pass it on.
+	ErrNoDevice = errors.New("no such device")
+	// ErrDeviceBusy: another job holds the device.
+	ErrDeviceBusy = errors.New("device belongs to another job")
+	// ErrPolicy: what the device's description asks for is not given to any job.
+	ErrPolicy = errors.New("refused by policy")
+	// ErrNoRoom: the machine has no room for the job's disk, or for the image.
+	ErrNoRoom = errors.New("no room on the disk")
+	// ErrImageTooBig: the image takes more room than any may, packed or unpacked.
+	ErrImageTooBig = errors.New("image is too big")
 )

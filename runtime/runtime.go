@@ -20,7 +20,7 @@ type Runtime interface {
 
 	// Create prepares everything that a start needs and starts nothing. Repeating it with the same spec is no
 	// error, whatever became of the job meanwhile; with another spec it is ErrConflict. ErrInvalidSpec,
-	// ErrImageNotFound, ErrUnsupported.
+	// ErrImageNotFound, ErrUnsupported, ErrNoDevice, ErrDeviceBusy, ErrPolicy, ErrNoRoom.
 	Create(ctx context.Context, spec Spec) error
 	// Start lets a created job run. Starting a running job is no error; an ended one is ErrConflict.
 	Start(ctx context.Context, id string) error
@@ -30,7 +30,8 @@ type Runtime interface {
 	Stop(ctx context.Context, id string, grace time.Duration) error
 	// Kill ends all processes of the job at once and returns when they have ended.
 	Kill(ctx context.Context, id string) error
-	// Remove ends the job if it runs and deletes all that is kept of it, its log too. An unknown id is no error.
+	// Remove ends the job if it runs and destroys all that is kept of it: its disk, its secrets, its network, its log. nil
+	// means that all of that is gone. An unknown id is no error.
 	Remove(ctx context.Context, id string) error
 
 	// Status tells the state of one job. ErrNotFound.
@@ -86,6 +87,8 @@ type Exit struct {
 	Signal string
 	// OOM is true when the job failed and the kernel had killed a process of it for memory.
 	OOM bool
+	// DiskFull is true when the job failed and its disk was full then.
+	DiskFull bool `json:",omitempty"`
 }
 
 // EventKind is what happened to a job.
@@ -98,6 +101,8 @@ const (
 	// EventOOM: the kernel killed a process of the job for memory. The job itself may go on. It is a hint that
 	// may come late or not at all; Exit.OOM is what counts.
 	EventOOM EventKind = "oom"
+	// EventDiskFull: the job's disk has no room left, for bytes or for files. The job goes on. It comes once each time.
+	EventDiskFull EventKind = "disk_full"
 )
 
 // Event is one change of one job. Exit is set with EventExited, unless it is unknown.
@@ -120,6 +125,10 @@ type Usage struct {
 	CPUNanos    uint64 // processor time since the start
 	MemoryBytes uint64 // now
 	Pids        uint64 // processes and threads now
+	DiskBytes   uint64 // on the job's disk now
+	// NetInBytes and NetOutBytes are what the job received and sent since its start, as IP packets; what the rig refused is
+	// not in it. Like CPUNanos they remain after the end.
+	NetInBytes, NetOutBytes uint64
 }
 
 // SweepReport names what a sweep removed, each list in no order.
@@ -127,14 +136,38 @@ type SweepReport struct {
 	Jobs      []string
 	Snapshots []string // file systems without a job
 	Logs      []string // logs without a job
+	Disks     []string // disks without a job
+	Networks  []string // networks without a job
 }
 
 // Capabilities are what an engine tells about itself.
 type Capabilities struct {
 	Engine    string // "containerd 1.6.20"
 	Runner    string // "runc 1.1.5"; empty when none is involved
-	Isolation string // "runc", "process" …
+	Isolation string // see the constants
 	Cgroup    int    // 1, 2, or 0 for none
+	// Protections are what the engine has tried out between a job and the machine; empty where it tries nothing.
+	Protections []Protection
+	// Devices are what can be passed to a job now. Simulated ones are not listed.
+	Devices []DeviceID
+}
+
+// Kinds of isolation, weakest first.
+const (
+	// IsolationNone is a plain process.
+	IsolationNone = "none"
+	// IsolationRunc is a container of which some protection was seen not to hold.
+	IsolationRunc = "runc"
+	// IsolationUserns is a container in a user namespace of its own, with every protection seen to hold.
+	IsolationUserns = "runc-userns"
+)
+
+// Protection is one thing between a job and the machine, as it was tried out, never as a version promises it.
+type Protection struct {
+	Name  string // short and stable, such as "user-namespace"
+	Holds bool
+	Found string // what was seen, in a sentence
+	Fix   string // what the owner can do; empty where it holds
 }
 
 // signalName names the signals that end a job in practice, by their Linux numbers.

@@ -31,8 +31,13 @@ const (
 	DefaultPids        = 4096
 	DefaultShmBytes    = 1 << 30 // or half of the memory, if that is less
 	DefaultLogLimit    = 64 << 20
+	DefaultDiskBytes   = 10 << 30
 
-	minMemoryBytes = 6 << 20 // below it no container starts at all
+	MaxSecrets     = 32       // count
+	MaxSecretBytes = 64 << 10 // one value
+
+	minMemoryBytes = 6 << 20  // below it no container starts at all
+	minDiskBytes   = 16 << 20 // below it no file system fits
 	maxLimit       = 1 << 50
 )
 
@@ -62,6 +67,40 @@ type Spec struct {
 	ShmBytes    int64 // size of /dev/shm
 	// LogLimitBytes is where the log is cut; the job goes on.
 	LogLimitBytes int64
+	// DiskBytes bounds all that the job keeps on disk: what it changes in its root file system, and WorkDir.
+	DiskBytes int64
+	// Network is what the job reaches; the zero value is nothing but itself.
+	Network Network
+	// Secrets are files below SecretsDir, by name ([A-Za-z0-9._-]{1,64}). They are kept in memory for as long as the job is
+	// there, and never in a label, a log or on disk. Hash and JSON leave them out.
+	Secrets map[string][]byte `json:"-"`
+}
+
+// Places inside a job.
+const (
+	// WorkDir is a folder on the job's own disk that every job has.
+	WorkDir = "/work"
+	// SecretsDir holds a job's secrets.
+	SecretsDir = "/run/secrets"
+)
+
+// NetworkMode is what a job reaches.
+type NetworkMode string
+
+// Modes of a job's network.
+const (
+	// NetworkNone is a loopback interface of the job's own.
+	NetworkNone NetworkMode = ""
+	// NetworkInternet is what is beyond the rig's house, and nothing inside it.
+	NetworkInternet NetworkMode = "internet"
+)
+
+// Network is a job's part of the rig's line.
+type Network struct {
+	Mode NetworkMode `json:",omitempty"`
+	// UpBits and DownBits are the most bits a second out of the job and into it. 0 is the engine's own bound.
+	UpBits   int64 `json:",omitempty"`
+	DownBits int64 `json:",omitempty"`
 }
 
 // WithDefaults returns the spec with every zero limit replaced by its default.
@@ -71,6 +110,7 @@ func (s Spec) WithDefaults() Spec {
 	setDefault(&s.Pids, DefaultPids)
 	setDefault(&s.ShmBytes, min(DefaultShmBytes, s.MemoryBytes/2))
 	setDefault(&s.LogLimitBytes, DefaultLogLimit)
+	setDefault(&s.DiskBytes, DefaultDiskBytes)
 	return s
 }
 
@@ -100,6 +140,12 @@ func (s Spec) Validate() error {
 	if err := validateDevices(s.Devices); err != nil {
 		return err
 	}
+	if m := s.Network.Mode; m != NetworkNone && m != NetworkInternet {
+		return invalid("network %.80q is unknown", string(m))
+	}
+	if err := validateSecrets(s.Secrets); err != nil {
+		return err
+	}
 	for _, l := range []struct {
 		name   string
 		v, min int64
@@ -109,6 +155,9 @@ func (s Spec) Validate() error {
 		{"process limit", s.Pids, 1},
 		{"size of /dev/shm", s.ShmBytes, 1024},
 		{"log limit", s.LogLimitBytes, 1024},
+		{"disk limit", s.DiskBytes, minDiskBytes},
+		{"upload limit", s.Network.UpBits, 8000},
+		{"download limit", s.Network.DownBits, 8000},
 	} {
 		if l.v != 0 && (l.v < l.min || l.v > maxLimit) {
 			return invalid("%s %d is not in %d..%d", l.name, l.v, l.min, int64(maxLimit))
@@ -187,6 +236,21 @@ func validateDevices(devices []DeviceID) error {
 			return invalid("device %s is named twice", d.UUID)
 		}
 		seen[d] = true
+	}
+	return nil
+}
+
+func validateSecrets(secrets map[string][]byte) error {
+	if len(secrets) > MaxSecrets {
+		return invalid("%d secrets are more than %d", len(secrets), MaxSecrets)
+	}
+	for name, value := range secrets {
+		if len(name) == 0 || len(name) > 64 || !only(strings.ToLower(name), "._-") || strings.Trim(name, ".") == "" {
+			return invalid("name of a secret %.80q is not [A-Za-z0-9._-]{1,64}", name)
+		}
+		if len(value) > MaxSecretBytes {
+			return invalid("secret %s is longer than %d bytes", name, MaxSecretBytes)
+		}
 	}
 	return nil
 }

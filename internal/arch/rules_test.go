@@ -20,7 +20,11 @@ func mayImport() map[string][]string {
 
 		"runtime":                   {},
 		"runtime/archive":           {},
-		"runtime/containerd":        {"runtime"},
+		"runtime/containerd":        {"runtime", "runtime/archive", "runtime/device", "runtime/jobnet", "runtime/volume"},
+		"runtime/device":            {"runtime"},
+		"runtime/inside":            {"runtime"},
+		"runtime/jobnet":            {"runtime"},
+		"runtime/volume":            {"runtime"},
 		"runtime/process":           {"runtime", "runtime/archive"},
 		"runtime/remote":            {"runtime"},
 		"runtime/runtimetest":       {"runtime", "runtime/archive"},
@@ -45,7 +49,8 @@ func mayImport() map[string][]string {
 		},
 		"internal/assemble/rig": {
 			"market", "p2p", "nvml", "nvml/sim", "nvml/bench", "nvml/nvidia", "nvml/proof",
-			"runtime", "runtime/archive", "runtime/containerd", "runtime/remote", "internal/assemble", "internal/assemble/rigcore",
+			"runtime", "runtime/archive", "runtime/containerd", "runtime/device", "runtime/jobnet", "runtime/remote", "runtime/volume",
+			"internal/assemble", "internal/assemble/rigcore",
 			"internal/view", "internal/host", "internal/store", "internal/api", "internal/config",
 		},
 		"internal/assemble/labrig": {
@@ -64,6 +69,7 @@ func mayImport() map[string][]string {
 
 		"internal/arch":       {},
 		"internal/e2e":        {},
+		"internal/hostile":    {},
 		"internal/shots":      {},
 		"internal/bench/bare": {},
 		"internal/bench": {
@@ -72,7 +78,7 @@ func mayImport() map[string][]string {
 		},
 
 		"cmd/haggle": {
-			"market", "tui", "runtime", "internal/view", "internal/api", "internal/config", "internal/cli",
+			"market", "tui", "runtime", "runtime/inside", "internal/view", "internal/api", "internal/config", "internal/cli",
 			"internal/lab", "internal/lab/train", "internal/assemble/agent",
 		},
 		"cmd/haggled": {
@@ -86,6 +92,9 @@ func mayImport() map[string][]string {
 func testsMayImport() map[string][]string {
 	return map[string][]string{
 		"runtime/containerd":      {"runtime/archive"},
+		"internal/hostile": {
+			"runtime", "runtime/archive", "runtime/containerd", "runtime/device", "runtime/inside", "runtime/jobnet", "runtime/volume",
+		},
 		"internal/assemble/agent": {"internal/host"},
 		"internal/assemble/rig":   {"internal/renter"},
 		"internal/e2e": {
@@ -126,9 +135,11 @@ func owners() []owner {
 		{"google.golang.org/grpc", []string{"runtime/containerd"}},
 		{"google.golang.org/protobuf", []string{"runtime/containerd"}},
 		{"github.com/opencontainers", []string{"runtime/containerd"}},
+		{"github.com/opencontainers/runtime-spec", []string{"runtime/containerd", "runtime/device"}},
+		{"github.com/vishvananda", []string{"runtime/jobnet", "internal/hostile"}},
 		{"github.com/opencontainers/image-spec", []string{"runtime/containerd", "runtime/archive", "runtime/runtimetest"}},
 		{"github.com/opencontainers/go-digest", []string{"runtime/containerd", "runtime/archive", "runtime/runtimetest"}},
-		{"tags.cncf.io/container-device-interface", []string{"runtime/containerd", "nvml/nvidia"}},
+		{"tags.cncf.io/container-device-interface", []string{"runtime/device", "nvml/nvidia"}},
 		{"github.com/fsnotify/fsnotify", []string{"runtime", "runtime/containerd", "runtime/process"}},
 
 		{"modernc.org/sqlite", []string{"internal/store"}},

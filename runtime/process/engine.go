@@ -224,7 +224,7 @@ func (e *Engine) drop(w chan runtime.Event) {
 
 // Probe implements runtime.Runtime.
 func (e *Engine) Probe(ctx context.Context) (runtime.Capabilities, error) {
-	return runtime.Capabilities{Engine: "processes on " + goruntime.GOOS, Isolation: "none"}, ctx.Err()
+	return runtime.Capabilities{Engine: "processes on " + goruntime.GOOS, Isolation: runtime.IsolationNone}, ctx.Err()
 }
 
 // Close implements runtime.Runtime.

@@ -243,7 +243,7 @@ func (f *Fake) Probe(ctx context.Context) (runtime.Capabilities, error) {
 	if err := f.enter(ctx, "Probe"); err != nil {
 		return runtime.Capabilities{}, err
 	}
-	return runtime.Capabilities{Engine: "fake 1", Isolation: "none"}, nil
+	return runtime.Capabilities{Engine: "fake 1", Isolation: runtime.IsolationNone}, nil
 }
 
 func digestOf(s string) string {
