@@ -72,6 +72,13 @@ func checkBootstrap(s string) error {
 	return nil
 }
 
+func checkFolder(s string) error {
+	if !strings.HasPrefix(s, "/") {
+		return fmt.Errorf("holds %.80q, which is not an absolute path", s)
+	}
+	return nil
+}
+
 // oneOf lets only some words pass.
 func oneOf(words ...string) func(string) error {
 	return func(s string) error {

@@ -17,6 +17,7 @@ const (
 	KindDuration  Kind = "time"      // "90s", "2h", "7d"
 	KindLimit     Kind = "limit"     // a time, or "unlimited"
 	KindSize      Kind = "size"      // "16GiB"
+	KindRate      Kind = "rate"      // "40Mbit": bits a second
 	KindPrice     Kind = "price"     // "0.40": a decimal with at most six digits after the point
 	KindSimulated Kind = "simulated" // [{profile = "RTX_4090", count = 2}]; elsewhere RTX_4090=2,H100=1
 	KindImages    Kind = "images"    // [{name = "lab", archive = "lab.tar"}]; elsewhere lab=lab.tar,other=other.tar
@@ -34,7 +35,7 @@ type Knob struct {
 	Kind    Kind
 	Default string // as a flag would give it
 	Doc     string // one or two sentences
-	Min     int64  // for numbers; times in nanoseconds, sizes in bytes
+	Min     int64  // for numbers; times in nanoseconds, sizes in bytes, rates in bits a second
 	Max     int64  // as Min; both zero where there are no bounds
 }
 

@@ -55,7 +55,7 @@ func TestDefaults(t *testing.T) {
 	}
 	want := config.Rules{
 		Min: time.Minute, Max: 7 * 24 * time.Hour, Interval: time.Minute, First: 10 * time.Second,
-		Grace: 2 * time.Minute, Notice: 2 * time.Minute, MaxUnattended: 8 * time.Hour,
+		Grace: 2 * time.Minute, Notice: 2 * time.Minute, MaxUnattended: 8 * time.Hour, Credit: "5",
 	}
 	if r.Rules != want {
 		t.Errorf("rules are %+v, want %+v", r.Rules, want)

@@ -21,6 +21,8 @@ type Rig struct {
 	Prices     Prices
 	Rules      Rules
 	Host       Share
+	Jobs       Jobs
+	Line       Line
 	Images     []Image
 	LogLevel   string // debug, info, warn or error
 	LogFormat  string // text or json
@@ -32,6 +34,8 @@ type Rig struct {
 type Cards struct {
 	Simulated []Simulated // on labs' networks only; empty: the machine's own
 	Library   string      // path of the driver's library; "" lets the system find it
+	CDI       []string    // folders of CDI files
+	Hooks     string      // HooksVendor or HooksNone
 }
 
 // Containerd is the engine that runs jobs.
@@ -59,6 +63,7 @@ type Rules struct {
 	Grace         time.Duration // to sign a receipt
 	Notice        time.Duration // from SIGTERM to SIGKILL
 	MaxUnattended time.Duration // longest time without the renter's agent, or Unlimited
+	Credit        string        // a decimal: what a trusted owner may use unpaid
 }
 
 // Share is what a job gets of the host with each slot.

@@ -16,7 +16,7 @@ func RigKnobs() []Knob { return knobs(rigTable()) }
 
 // rigTable has the knobs without a table first, as TOML wants them.
 func rigTable() []spec[Rig] {
-	return slices.Concat(marketTable(), machineTable(), priceTable(), ruleTable())
+	return slices.Concat(marketTable(), machineTable(), jobTable(), priceTable(), ruleTable())
 }
 
 func marketTable() []spec[Rig] {
@@ -91,6 +91,20 @@ func machineTable() []spec[Rig] {
 		},
 		{
 			Knob: Knob{
+				Name: "cards.cdi", Kind: KindList, Default: "/etc/cdi,/var/run/cdi",
+				Doc: "Folders of the files that describe how cards reach a job (CDI); a later one wins.",
+			},
+			field: func(r *Rig) any { return &r.Cards.CDI }, check: checkFolder,
+		},
+		{
+			Knob: Knob{
+				Name: "cards.hooks", Kind: KindText, Default: HooksNone,
+				Doc: "Whether the card maker's programs run as root while a job is made: vendor, or none, where the rig mounts the driver itself.",
+			},
+			field: func(r *Rig) any { return &r.Cards.Hooks }, check: oneOf(HooksVendor, HooksNone),
+		},
+		{
+			Knob: Knob{
 				Name: "containerd.binary", Kind: KindText, Default: "containerd",
 				Doc: "The containerd that the rig starts: a name or a path.",
 			},
@@ -162,5 +176,12 @@ func ruleTable() []spec[Rig] {
 		rule("grace", "120s", time.Second, time.Hour, "The time that a renter has to sign a receipt.", func(r *Rig) any { return &r.Rules.Grace }),
 		rule("notice", "120s", 0, time.Hour, "The time from SIGTERM to SIGKILL when the rig ends a job.", func(r *Rig) any { return &r.Rules.Notice }),
 		unattended,
+		{
+			Knob: Knob{
+				Name: "rules.credit", Kind: KindPrice, Default: "5",
+				Doc: "What an owner whom you trust may use before it has paid. Labs know no such limit.",
+			},
+			field: func(r *Rig) any { return &r.Rules.Credit }, check: checkPrice,
+		},
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// sizeUnit is a unit of memory by its name.
+// sizeUnit is a unit of memory, or of bits a second, by its name.
 type sizeUnit struct {
 	name  string
-	bytes int64
+	bytes int64 // or bits
 }
 
 // sizeUnits are in the order in which sizes are written; those of thousands are only read.

@@ -127,16 +127,12 @@ func (s spec[T]) duration(value any) (time.Duration, error) {
 }
 
 func (s spec[T]) number(value any) (int64, error) {
-	if s.Kind == KindSize {
-		text, ok := value.(string)
-		if !ok {
-			return 0, errors.New(`is not a size in quotes such as "16GiB"`)
-		}
-		n, err := parseSize(text)
-		if err != nil {
-			return 0, fmt.Errorf("is wrong: %w", err)
-		}
-		return n, s.within(n, formatSize)
+	switch s.Kind {
+	case KindSize:
+		return s.measure(value, `size in quotes such as "16GiB"`, parseSize, formatSize)
+	case KindRate:
+		return s.measure(value, `rate in quotes such as "40Mbit"`, parseRate, formatRate)
+	default:
 	}
 	n, ok := value.(int64)
 	if text, is := value.(string); is {
@@ -147,6 +143,19 @@ func (s spec[T]) number(value any) (int64, error) {
 		return 0, errors.New("is not a whole number")
 	}
 	return n, s.within(n, func(n int64) string { return strconv.FormatInt(n, 10) })
+}
+
+// measure reads a number that comes with its unit.
+func (s spec[T]) measure(value any, form string, parse func(string) (int64, error), say func(int64) string) (int64, error) {
+	text, ok := value.(string)
+	if !ok {
+		return 0, errors.New("is not a " + form)
+	}
+	n, err := parse(text)
+	if err != nil {
+		return 0, fmt.Errorf("is wrong: %w", err)
+	}
+	return n, s.within(n, say)
 }
 
 func (s spec[T]) within(n int64, say func(int64) string) error {

@@ -85,6 +85,8 @@ func (k Knob) bounds() string {
 		say = func(n int64) string { return FormatDuration(time.Duration(n)) }
 	case KindSize:
 		say = formatSize
+	case KindRate:
+		say = formatRate
 	}
 	return fmt.Sprintf(" From %s to %s.", say(k.Min), say(k.Max))
 }
@@ -110,8 +112,12 @@ func literal(field any, kind Kind) string {
 	case *time.Duration:
 		return quote(formatLimit(*v))
 	case *int64:
-		if kind == KindSize {
+		switch kind {
+		case KindSize:
 			return quote(formatSize(*v))
+		case KindRate:
+			return quote(formatRate(*v))
+		default:
 		}
 		return strconv.FormatInt(*v, 10)
 	case *[]Simulated:
