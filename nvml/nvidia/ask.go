@@ -4,14 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"haggle/nvml"
 )
 
 // askCard asks about one card and turns what is no answer into the errors of nvml.Driver.
-func (d *Driver) askCard(ctx context.Context, op, uuid string) (reply, error) {
-	r, err := d.ask(ctx, request{Op: op, UUID: uuid})
+func (d *Driver) askCard(ctx context.Context, q request) (reply, error) {
+	uuid := q.UUID
+	r, err := d.ask(ctx, q)
 	if err == nil && (r.Card != nil && r.Card.UUID != uuid || r.Sample != nil && r.Sample.UUID != uuid) {
 		err = errors.New("the child process answered for another card")
 	}
@@ -90,7 +92,24 @@ func (d *Driver) refused(l *link, uuid string, asked time.Time, r reply) error {
 		d.late(l, uuid, asked)
 		return fmt.Errorf("it has not answered earlier questions: %w", nvml.ErrTimeout)
 	default:
-		return errors.New(printable(r.Text, maxText))
+		return refusedWith(r.Code, r.Text)
+	}
+}
+
+// refusedWith turns a code that needs no memory of the card into an error.
+func refusedWith(code, text string) error {
+	text = printable(text, maxText)
+	switch code {
+	case codeNoDriver:
+		return fmt.Errorf("%s: %w", text, nvml.ErrNoDriver)
+	case codeNoCard:
+		return nvml.ErrNoCard
+	case codeUnsupported:
+		return fmt.Errorf("%s: %w", text, nvml.ErrUnsupported)
+	case codePermission:
+		return fmt.Errorf("%s: %w", text, fs.ErrPermission)
+	default:
+		return errors.New(text)
 	}
 }
 

@@ -42,10 +42,11 @@ type card struct {
 	asked chan request
 }
 
-// RunChild is the main function of the child process that Open starts. It reads questions from in and writes answers to
-// out until in ends, and then returns nil. A library that cannot be loaded is an answer and not an error; errors are a
-// parent that does not keep to the protocol or does not listen. Calls to the driver may still hang when RunChild returns:
-// end the process.
+// RunChild is the main function of the child processes that a Driver starts. The first question says which kind of child it
+// is. The one that reads the cards takes questions from in and writes answers to out until in ends, and then returns nil; one
+// that makes CDI specs or scrubs a card answers that one question and returns nil, or returns an error when in ends before. A
+// library that cannot be loaded is an answer and not an error; errors are a parent that does not keep to the protocol or does
+// not listen. Calls to the driver may still hang when RunChild returns: end the process.
 func RunChild(in io.Reader, out io.Writer) error {
 	var first request
 	if err := readFrame(in, &first); err != nil {
@@ -53,6 +54,9 @@ func RunChild(in io.Reader, out io.Writer) error {
 			return nil
 		}
 		return fmt.Errorf("read the first question: %w", err)
+	}
+	if first.Op == opSpecs || first.Op == opScrub {
+		return runShot(first, in, out)
 	}
 	o := first.Open
 	if first.Op != opOpen || o == nil || o.Version != protocolVersion || len(o.Deny) > maxDenied || o.Beat <= 0 || o.Grace <= 0 {
@@ -212,7 +216,7 @@ func (c *child) serve(in io.Reader) error {
 		switch r.Op {
 		case opList:
 			c.send(reply{ID: r.ID, List: c.list()})
-		case opCard, opSample:
+		case opCard, opSample, opPower:
 			c.pass(r)
 		default:
 			c.send(reply{ID: r.ID, Code: codeFailed, Text: "unknown question"})
@@ -245,11 +249,14 @@ func (c *child) work(k *card) {
 		p := &probe{lib: c.lib}
 		a := reply{ID: r.ID}
 		var err error
-		if r.Op == opCard {
+		switch r.Op {
+		case opCard:
 			if a.Card, err = describe(p, k.dev, k.uuid); err == nil {
 				err = a.Card.Validate()
 			}
-		} else {
+		case opPower:
+			a.MilliWatt, err = limitPower(p, k.dev, r.MilliWatt)
+		default:
 			a.Sample = read(p, k.dev, k.uuid)
 			err = a.Sample.Validate()
 		}
@@ -257,7 +264,7 @@ func (c *child) work(k *card) {
 		case p.lost:
 			a = reply{ID: r.ID, Code: codeLost}
 		case err != nil:
-			a = reply{ID: r.ID, Code: codeFailed, Text: printable(err.Error(), maxText)}
+			a = reply{ID: r.ID, Code: codeOf(err), Text: printable(err.Error(), maxText)}
 		}
 		c.send(a)
 	}

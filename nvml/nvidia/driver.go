@@ -11,7 +11,11 @@ import (
 	"haggle/nvml"
 )
 
-var _ nvml.Driver = (*Driver)(nil)
+var (
+	_ nvml.Driver       = (*Driver)(nil)
+	_ nvml.Scrubber     = (*Driver)(nil)
+	_ nvml.PowerLimiter = (*Driver)(nil)
+)
 
 // Driver reads the cards of this machine through a child process. Make one with Open; all methods may be called at the
 // same time.
@@ -36,9 +40,12 @@ type Driver struct {
 	down     error         // why there is none, once waiting for one is no use
 	changed  chan struct{} // closed and replaced whenever link or down changes
 	closed   bool
-	patients map[string]*patient // by UUID: every card ever seen
-	denied   []string            // symbols that ended a child
-	starts   int                 // children started so far
+	patients map[string]*patient      // by UUID: every card ever seen
+	denied   []string                 // symbols that ended a child
+	starts   int                      // children started so far
+	limits   map[string]int64         // by UUID: the power in mW that a card was bounded to
+	specs    specsKept                // the last CDI specs
+	shots    map[string]chan struct{} // by key: closed when the child that answers one question is gone
 }
 
 // Open starts the child and waits until it answers, or until ctx ends; ctx has no say after that. It returns
@@ -52,7 +59,10 @@ func Open(ctx context.Context, cfg Config) (*Driver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open NVIDIA driver: %w", err)
 	}
-	d := &Driver{cfg: cfg, start: cfg.Clock(), changed: make(chan struct{}), patients: make(map[string]*patient)}
+	d := &Driver{
+		cfg: cfg, start: cfg.Clock(), changed: make(chan struct{}), patients: make(map[string]*patient),
+		limits: make(map[string]int64), shots: make(map[string]chan struct{}),
+	}
 	d.life, d.end = context.WithCancel(context.WithoutCancel(ctx))
 	first := make(chan error, 1)
 	d.loops.Go(func() { d.supervise(first) })
@@ -94,7 +104,7 @@ func (d *Driver) Cards(ctx context.Context) ([]nvml.Card, error) {
 	var wg sync.WaitGroup
 	for i, uuid := range r.List.UUIDs {
 		wg.Go(func() {
-			a, err := d.askCard(ctx, opCard, uuid)
+			a, err := d.askCard(ctx, request{Op: opCard, UUID: uuid})
 			if err != nil && !errors.Is(err, nvml.ErrLost) && ctx.Err() == nil && d.life.Err() == nil {
 				d.cfg.Log.Warn("card is left out", slog.String("gpu", uuid), slog.Any("err", err))
 			}
@@ -116,7 +126,7 @@ func (d *Driver) Cards(ctx context.Context) ([]nvml.Card, error) {
 
 // Sample implements nvml.Driver.
 func (d *Driver) Sample(ctx context.Context, uuid string) (nvml.Sample, error) {
-	r, err := d.askCard(ctx, opSample, uuid)
+	r, err := d.askCard(ctx, request{Op: opSample, UUID: uuid})
 	if err == nil && r.Sample == nil {
 		err = fmt.Errorf("card %s: the child process answered without a sample", uuid)
 	}

@@ -3,6 +3,7 @@
 package nvidia_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +28,7 @@ import (
 const (
 	childArg  = "nvml-child"     // an honest one
 	brokenArg = "nvml-broken"    // one that says what the next argument holds, and then does as the third says
+	liarArg   = "nvml-liar"      // one that is honest, but to a question of its own says what the next argument holds
 	symbolArg = "nvml-no-symbol" // one that ends as the dynamic linker ends it, until the function is denied
 )
 
@@ -40,7 +43,9 @@ func TestMain(m *testing.M) {
 			}
 			os.Exit(0)
 		case brokenArg:
-			playBroken(os.Args[2], os.Args[3])
+			playBroken(unquoted(os.Args[2]), os.Args[3])
+		case liarArg:
+			playLiar(unquoted(os.Args[2]))
 		case symbolArg:
 			playNoSymbol(os.Args[2])
 		}
@@ -50,6 +55,15 @@ func TestMain(m *testing.M) {
 		_ = os.RemoveAll(dir)
 	}
 	os.Exit(code)
+}
+
+// unquoted is what strconv.Quote made an argument of, which cannot hold a zero byte.
+func unquoted(arg string) string {
+	says, err := strconv.Unquote(arg)
+	if err != nil {
+		os.Exit(6)
+	}
+	return says
 }
 
 func playBroken(says, then string) {
@@ -69,7 +83,8 @@ func playBroken(says, then string) {
 	}
 }
 
-func playNoSymbol(symbol string) {
+// firstQuestion reads it, and returns the child's input as if nobody had.
+func firstQuestion() (string, io.Reader) {
 	var head [4]byte
 	if _, err := io.ReadFull(os.Stdin, head[:]); err != nil {
 		os.Exit(5)
@@ -78,11 +93,26 @@ func playNoSymbol(symbol string) {
 	if _, err := io.ReadFull(os.Stdin, first); err != nil {
 		os.Exit(5)
 	}
-	if !strings.Contains(string(first), fmt.Sprintf("%q", symbol)) {
+	return string(first), io.MultiReader(bytes.NewReader(head[:]), bytes.NewReader(first), os.Stdin)
+}
+
+func playLiar(says string) {
+	first, again := firstQuestion()
+	if !strings.Contains(first, `"op":"open"`) {
+		playBroken(says, "wait")
+	}
+	if err := nvidia.RunChild(again, os.Stdout); err != nil {
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func playNoSymbol(symbol string) {
+	first, again := firstQuestion()
+	if !strings.Contains(first, fmt.Sprintf("%q", symbol)) {
 		fmt.Fprintf(os.Stderr, "%s: symbol lookup error: %s: undefined symbol: %s\n", os.Args[0], os.Args[0], symbol)
 		os.Exit(127)
 	}
-	again := io.MultiReader(strings.NewReader(string(head[:])), strings.NewReader(string(first)), os.Stdin)
 	if err := nvidia.RunChild(again, os.Stdout); err != nil {
 		os.Exit(1)
 	}
@@ -102,23 +132,56 @@ var builds = sync.OnceValue(func() map[string]func() (string, error) {
 })
 
 func buildLibrary(variant string) (string, error) {
-	ctx := context.Background()
-	header, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/NVIDIA/go-nvml").Output()
+	find := exec.CommandContext(context.Background(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/NVIDIA/go-nvml")
+	header, err := find.Output()
 	if err != nil {
 		return "", fmt.Errorf("find go-nvml: %w", err)
 	}
+	return compile(variant+".so", "testdata/fakenvml/fakenvml.c", "-Wno-deprecated-declarations",
+		"-DFAKE_"+strings.ToUpper(variant), "-I"+filepath.Join(strings.TrimSpace(string(header)), "pkg/nvml"))
+}
+
+// cudas gives each variant of the fake libcuda a function that builds it once and returns its path.
+var cudas = sync.OnceValue(func() map[string]func() (string, error) {
+	all := make(map[string]func() (string, error))
+	for _, variant := range []string{"full", "old"} {
+		all[variant] = sync.OnceValues(func() (string, error) {
+			return compile("cuda-"+variant+".so", "testdata/fakecuda/fakecuda.c", "-DFAKE_"+strings.ToUpper(variant),
+				"-Wl,-soname,libcuda.so.1")
+		})
+	}
+	return all
+})
+
+// compile builds a library from one file of C.
+func compile(name, source string, flags ...string) (string, error) {
 	dir, err := buildDir()
 	if err != nil {
 		return "", err
 	}
-	library := filepath.Join(dir, variant+".so")
-	out, err := exec.CommandContext(ctx, "gcc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations",
-		"-DFAKE_"+strings.ToUpper(variant), "-I"+filepath.Join(strings.TrimSpace(string(header)), "pkg/nvml"),
-		"-o", library, "testdata/fakenvml/fakenvml.c", "-ldl").CombinedOutput()
+	library := filepath.Join(dir, name)
+	args := append([]string{"-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", library}, flags...)
+	out, err := exec.CommandContext(context.Background(), "gcc", append(args, source, "-ldl")...).CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("build the fake library: %w\n%s", err, out)
+		return "", fmt.Errorf("build the fake library %s: %w\n%s", name, err, out)
 	}
 	return library, nil
+}
+
+// copied puts a library that build makes at a path of its own.
+func copied(t *testing.T, build func() (string, error), to string) {
+	t.Helper()
+	built, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := os.ReadFile(built)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, code, 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func requireGCC(t *testing.T) {
@@ -132,53 +195,46 @@ func requireGCC(t *testing.T) {
 	t.Skip("needs gcc")
 }
 
-// rig is a fake library of its own and the state that it plays.
-type rig struct {
+// rig is a fake library of the driver's for reading cards.
+type rig struct{ fake }
+
+// newRig makes a rig with the cards, which are words of the fake library separated by blanks.
+func newRig(t *testing.T, variant, cards string) *rig {
+	t.Helper()
+	requireGCC(t)
+	r := &rig{fake{t: t, library: filepath.Join(t.TempDir(), "libnvidia-ml.so.1"), state: make(map[string]string)}}
+	copied(t, builds()[variant], r.library)
+	r.set("cards", cards)
+	return r
+}
+
+// fake is a fake library and the state that it plays.
+type fake struct {
 	t       *testing.T
 	library string
 	mu      sync.Mutex
 	state   map[string]string
 }
 
-// newRig makes a rig with the cards, which are words of the fake library separated by blanks.
-func newRig(t *testing.T, variant, cards string) *rig {
-	t.Helper()
-	requireGCC(t)
-	built, err := builds()[variant]()
-	if err != nil {
-		t.Fatal(err)
-	}
-	code, err := os.ReadFile(built)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &rig{t: t, library: filepath.Join(t.TempDir(), "libnvidia-ml.so.1"), state: make(map[string]string)}
-	if err := os.WriteFile(r.library, code, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r.set("cards", cards)
-	return r
-}
-
 // set changes one line of the state; an empty value takes it away.
-func (r *rig) set(key, value string) {
-	r.t.Helper()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.state[key] = value
+func (f *fake) set(key, value string) {
+	f.t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.state[key] = value
 	if value == "" {
-		delete(r.state, key)
+		delete(f.state, key)
 	}
 	var text strings.Builder
-	for _, k := range slices.Sorted(maps.Keys(r.state)) {
-		fmt.Fprintln(&text, k, r.state[k])
+	for _, k := range slices.Sorted(maps.Keys(f.state)) {
+		fmt.Fprintln(&text, k, f.state[k])
 	}
-	next := r.library + ".next"
+	next := f.library + ".next"
 	if err := os.WriteFile(next, []byte(text.String()), 0o600); err != nil {
-		r.t.Fatal(err)
+		f.t.Fatal(err)
 	}
-	if err := os.Rename(next, r.library+".state"); err != nil {
-		r.t.Fatal(err)
+	if err := os.Rename(next, f.library+".state"); err != nil {
+		f.t.Fatal(err)
 	}
 }
 
@@ -257,3 +313,5 @@ func next(t *testing.T, events <-chan nvml.HealthEvent) nvml.HealthEvent {
 	}
 	panic("unreachable")
 }
+
+func itoa(n int) string { return strconv.Itoa(n) }

@@ -20,6 +20,7 @@ const (
 	maxCards        = 64       // cards of one rig
 	maxDenied       = 256      // symbols that may be denied
 	maxText         = 256      // bytes of a sentence about an error
+	maxLimit        = 1 << 31  // milliwatts that anybody may ask for
 )
 
 // The questions.
@@ -28,6 +29,7 @@ const (
 	opList   = "list"   // which cards are there
 	opCard   = "card"   // what is the card
 	opSample = "sample" // how does the card fare
+	opPower  = "power"  // bound the card's power
 )
 
 // The answers that are none.
@@ -37,6 +39,9 @@ const (
 	codeLost     = "lost"      // the card was there
 	codeHung     = "hung"      // the card has not yet answered an earlier question
 	codeFailed   = "failed"    // anything else
+
+	codeUnsupported = "unsupported"   // the card or its driver cannot do it
+	codePermission  = "no_permission" // only root may
 )
 
 // request is a question of the parent.
@@ -45,6 +50,11 @@ type request struct {
 	Op   string   `json:"op"`
 	UUID string   `json:"uuid,omitempty"`
 	Open *opening `json:"open,omitempty"`
+	// MilliWatt is the limit that opPower asks for; 0 is the card's own.
+	MilliWatt int64 `json:"milliwatt,omitempty"`
+	// Specs and Scrub say more about the questions of a child that answers only one.
+	Specs *specsOrder `json:"specs,omitempty"`
+	Scrub *scrubOrder `json:"scrub,omitempty"`
 }
 
 // opening tells a new child how to behave.
@@ -66,6 +76,8 @@ type reply struct {
 	Card   *nvml.Card        `json:"card,omitempty"`
 	Sample *nvml.Sample      `json:"sample,omitempty"`
 	Event  *nvml.HealthEvent `json:"event,omitempty"`
+	// MilliWatt is the limit that now holds.
+	MilliWatt int64 `json:"milliwatt,omitempty"`
 }
 
 // listing is which cards there are.
@@ -80,13 +92,16 @@ type listing struct {
 var errFrame = errors.New("bad frame")
 
 // readFrame reads one frame into v. At the end of the stream it returns io.EOF.
-func readFrame(r io.Reader, v any) error {
+func readFrame(r io.Reader, v any) error { return readSized(r, v, maxFrame) }
+
+// readSized reads a frame that may hold so many bytes.
+func readSized(r io.Reader, v any, limit uint32) error {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return err
 	}
 	size := binary.BigEndian.Uint32(head[:])
-	if size == 0 || size > maxFrame {
+	if size == 0 || size > limit {
 		return fmt.Errorf("%w: %d bytes", errFrame, size)
 	}
 	body := make([]byte, size)
@@ -105,12 +120,15 @@ func readFrame(r io.Reader, v any) error {
 }
 
 // frame returns v as one frame.
-func frame(v any) ([]byte, error) {
+func frame(v any) ([]byte, error) { return sized(v, maxFrame) }
+
+// sized returns v as one frame of at most so many bytes.
+func sized(v any, limit int) ([]byte, error) {
 	body, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
 	}
-	if len(body) > maxFrame {
+	if len(body) > limit {
 		return nil, fmt.Errorf("%w: %d bytes", errFrame, len(body))
 	}
 	return append(binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(body)), uint32(len(body))), body...), nil
@@ -125,6 +143,9 @@ func (r *reply) check() error {
 		if r.Card.Vendor != nvml.VendorNVIDIA {
 			return fmt.Errorf("card %s of the vendor %s", r.Card.UUID, r.Card.Vendor)
 		}
+	}
+	if r.MilliWatt < 0 || r.MilliWatt > maxLimit {
+		return fmt.Errorf("a power limit of %d mW", r.MilliWatt)
 	}
 	if r.Sample != nil {
 		if err := r.Sample.Validate(); err != nil {

@@ -72,6 +72,8 @@ func TestAnswersThatNoCardGivesAreRefused(t *testing.T) {
 		"a terminal escape":    {List: &listing{UUIDs: []string{"\x1b[2J"}}},
 		"a card of no memory":  {Card: &nvml.Card{UUID: "GPU-1", Vendor: nvml.VendorNVIDIA, Model: "x", RawName: "x", PCIBusID: "x"}},
 		"a sample of no card":  {Sample: &nvml.Sample{}},
+		"a limit below zero":   {MilliWatt: -1},
+		"a limit beyond all":   {MilliWatt: maxLimit + 1},
 		"an event of our own":  {Event: &nvml.HealthEvent{UUID: "GPU-1", Kind: nvml.EventLost}},
 		"an event below zero":  {Event: &nvml.HealthEvent{UUID: "GPU-1", Kind: nvml.EventXid, Code: -1}},
 		"an event, odd advice": {Event: &nvml.HealthEvent{UUID: "GPU-1", Kind: nvml.EventXid, NeedsReset: nvml.Opt[bool]{State: 99}}},
@@ -103,6 +105,28 @@ func FuzzReply(f *testing.F) {
 		var again reply
 		if err := json.Unmarshal(text, &again); err != nil || again.check() != nil {
 			t.Fatalf("%s does not read again: %v", text, err)
+		}
+	})
+}
+
+func FuzzShotReply(f *testing.F) {
+	for _, text := range []string{
+		`{}`, `{"code":"no_card"}`, `{"bytes":5}`, `{"sliced":true,"lacks":["x"],"notes":["y"]}`,
+		`{"specs":[{"kind":"nvidia.com/gpu","devices":[{"name":"GPU-1","containerEdits":{}}]}]}`,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		framed := append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
+		var r shotReply
+		if readSized(bytes.NewReader(framed), &r, maxShot) != nil || r.check() != nil {
+			return
+		}
+		for _, s := range r.Specs {
+			_ = checkSpec(s)
+		}
+		if r.Code != "" && r.refused() == nil {
+			t.Fatalf("the code %q is no error", r.Code)
 		}
 	})
 }

@@ -156,6 +156,7 @@ func (d *Driver) startChild() (*link, error) {
 	for _, uuid := range r.List.UUIDs {
 		d.look(uuid) // what happened while nobody was looking
 	}
+	d.limitAgain(r.List.UUIDs)
 	return l, nil
 }
 
@@ -196,15 +197,16 @@ func missing(l *link) string {
 	if l == nil || !over(l) {
 		return ""
 	}
+	return lookupFailure(l.exit, l.stderr.String())
+}
+
+// lookupFailure returns the function whose absence ended a process, from its end and its last words, or "".
+func lookupFailure(end error, last string) string {
 	var exit *exec.ExitError
-	if !errors.As(l.exit, &exit) || exit.ExitCode() != statusGate {
+	if !errors.As(end, &exit) || exit.ExitCode() != statusGate || !strings.Contains(last, "symbol lookup error") {
 		return ""
 	}
-	text := l.stderr.String()
-	if !strings.Contains(text, "symbol lookup error") {
-		return ""
-	}
-	if found := regexp.MustCompile(`undefined symbol: (\w{1,128})`).FindStringSubmatch(text); found != nil {
+	if found := regexp.MustCompile(`undefined symbol: (\w{1,128})`).FindStringSubmatch(last); found != nil {
 		return found[1]
 	}
 	return ""
@@ -254,7 +256,7 @@ func (d *Driver) look(uuid string) {
 		return
 	}
 	d.loops.Go(func() {
-		_, err := d.askCard(d.life, opSample, uuid) // the driver notes what the answer means
+		_, err := d.askCard(d.life, request{Op: opSample, UUID: uuid}) // the driver notes what the answer means
 		if err != nil {
 			d.cfg.Log.Debug("card is not read", slog.String("gpu", uuid), slog.Any("err", err))
 		}

@@ -93,7 +93,7 @@ func (d *Driver) Reset(uuid string) error {
 	}
 	c.body = c.physics.advance(c.body, d.now())
 	c.body.permille, c.mem, c.ecc = 0, 0, 0
-	c.lostUntil, c.hungUntil, c.misses = 0, 0, 0
+	c.lostUntil, c.hungUntil, c.misses, c.noScrub = 0, 0, 0, false
 	d.wake()
 	return nil
 }

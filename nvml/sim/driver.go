@@ -77,6 +77,7 @@ type card struct {
 
 	lostUntil time.Duration // lost before this time
 	hungUntil time.Duration // hangs before this time
+	noScrub   bool          // scrubs fail
 	misses    int           // calls in a row that met their deadline while it hung
 }
 

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 // power with a lag of first order; a card at its limit draws no more than the room takes away.
 type physics struct {
 	idle, busy int64         // mW at no and at full load
+	cap        int64         // mW that the card is limited to; 0 when nobody limited it
 	ambient    float64       // °C of the room
 	limit      float64       // °C at which the card slows itself down
 	resistance float64       // °C above the room per W
@@ -35,10 +37,18 @@ func (p physics) start(at time.Duration) body {
 	return body{at: at, temp: p.settles(p.idle)}
 }
 
-// demand is the power in mW that the load asks for.
-func (p physics) demand(permille int) int64 {
+// wish is the power in mW that the load would take without a limit.
+func (p physics) wish(permille int) int64 {
 	return p.idle + (p.busy-p.idle)*int64(permille)/1000
 }
+
+// demand is the power in mW that the load asks for, within the limit.
+func (p physics) demand(permille int) int64 {
+	return min(p.wish(permille), p.most())
+}
+
+// most is the power in mW that the card may draw.
+func (p physics) most() int64 { return cmp.Or(p.cap, p.busy) }
 
 // settles is the temperature that a constant power in mW leads to.
 func (p physics) settles(milliWatt int64) float64 {
@@ -111,8 +121,8 @@ func (p physics) clock(b body) int {
 		return p.idleMHz
 	}
 	mhz := p.boostMHz - (p.boostMHz-p.baseMHz)*b.permille/1000
-	if p.hot(b) {
-		mhz = int(int64(mhz) * p.held() / p.demand(b.permille))
+	if now, wish := p.power(b), p.wish(b.permille); now < wish {
+		mhz = int(int64(mhz) * now / wish)
 	}
 	return max(mhz, p.idleMHz)
 }
@@ -124,7 +134,7 @@ func (p physics) throttle(b body) nvml.Throttle {
 		return nvml.ThrottleHeatHard
 	case b.permille == 0:
 		return nvml.ThrottleIdle
-	case b.permille == 1000:
+	case b.permille == 1000 || p.wish(b.permille) > p.most():
 		return nvml.ThrottlePowerCap
 	default:
 		return 0

@@ -70,7 +70,7 @@ func (d *Driver) with(ctx context.Context, c *card, read func()) error {
 		if err != nil || changed == nil {
 			return err
 		}
-		if err := d.wait(ctx, c, changed, left); err != nil {
+		if err := d.wait(ctx, c, changed, left, true); err != nil {
 			return err
 		}
 	}
@@ -99,9 +99,9 @@ func (d *Driver) try(ctx context.Context, c *card, read func()) (<-chan struct{}
 	return nil, 0, nil
 }
 
-// wait returns nil when the card should be tried again. The fault's end is counted on the driver's clock; should that
-// be slower than the system's, the next try waits again.
-func (d *Driver) wait(ctx context.Context, c *card, changed <-chan struct{}, left time.Duration) error {
+// wait returns nil when the card should be tried again. The end is counted on the driver's clock; should that be slower than
+// the system's, the next try waits again. A deadline that passes while the card hangs is an event.
+func (d *Driver) wait(ctx context.Context, c *card, changed <-chan struct{}, left time.Duration, hung bool) error {
 	timer := time.NewTimer(left)
 	defer timer.Stop()
 	select {
@@ -112,7 +112,7 @@ func (d *Driver) wait(ctx context.Context, c *card, changed <-chan struct{}, lef
 	case <-ctx.Done():
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		return d.late(ctx, c, true)
+		return d.late(ctx, c, hung)
 	}
 }
 
@@ -129,9 +129,10 @@ func (d *Driver) late(ctx context.Context, c *card, hung bool) error {
 	return fmt.Errorf("card %s: %w: %w", c.info.UUID, nvml.ErrTimeout, ctx.Err())
 }
 
-// describe returns the card with what depends on its load: an idle link rests at its lowest generation.
+// describe returns the card with what depends on its load and limit: an idle link rests at its lowest generation.
 func (c *card) describe() nvml.Card {
 	info := c.info
+	info.PowerLimitMilliWatt = nvml.Some(c.physics.most())
 	info.PCIeGen = nvml.Some(1)
 	if c.body.permille > 0 {
 		info.PCIeGen = info.PCIeGenMax

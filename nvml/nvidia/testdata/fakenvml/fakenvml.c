@@ -14,6 +14,10 @@
  *   0.uuid GPU-x            another UUID than the usual one
  *   0.xid 79                the Xid that is reported whenever the next line changes
  *   0.xid.seq 1
+ *   0.mig 1                 card 0 is in MIG mode
+ *   0.slices 2              and divided into so many slices
+ *
+ * A power limit that was set lives as long as the process, as with a driver that nobody else uses.
  *
  * Built with -DFAKE_BARE it has nothing but nvmlInit_v2, nvmlShutdown and nvmlErrorString; with -DFAKE_THIN it also has what
  * it takes to list a card; with -DFAKE_OLD it lacks what came with newer drivers; with -DFAKE_EMPTY it has nothing at all.
@@ -34,6 +38,7 @@
 #ifndef FAKE_EMPTY
 
 #define MAX_CARDS 16
+#define MAX_SLICES 7
 
 static const char *state_path(void)
 {
@@ -107,7 +112,7 @@ static const struct kind kinds[] = {
 	{"H100", "NVIDIA H100 80GB HBM3", 81559, 551, 9, 0, 1980, 700000, 5, 1, 0, 0},
 };
 
-struct nvmlDevice_st { int index; };
+struct nvmlDevice_st { int index, slice; }; /* slice 0 is the card itself */
 static struct nvmlDevice_st devices[MAX_CARDS];
 
 static int count(void)
@@ -187,8 +192,11 @@ DECLDIR nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t d, char *out, unsigned n)
 	char key[32], uuid[64];
 	ENTER("uuid");
 	snprintf(key, sizeof key, "%d.uuid", i);
-	const char *s = state(key);
-	snprintf(uuid, sizeof uuid, "GPU-00000000-0000-4000-8000-%012d", i);
+	const char *s = d.handle->slice ? NULL : state(key);
+	if (d.handle->slice)
+		snprintf(uuid, sizeof uuid, "MIG-00000000-0000-4000-9000-%06d%06d", i, d.handle->slice);
+	else
+		snprintf(uuid, sizeof uuid, "GPU-00000000-0000-4000-8000-%012d", i);
 	return text(out, n, s ? s : uuid);
 }
 
@@ -268,6 +276,27 @@ GET(nvmlDeviceGetMaxPcieLinkWidth, unsigned, "maxwidth", 16)
 GET(nvmlDeviceGetDisplayMode, nvmlEnableState_t, "display", k->display)
 GET(nvmlDeviceGetPowerUsage, unsigned, "power", of(i, "util", 0) ? k->mw : 20000)
 GET(nvmlDeviceGetCurrentClocksThrottleReasons, unsigned long long, "reasons", of(i, "reasons", 1))
+
+static unsigned limits[MAX_CARDS];
+
+GET(nvmlDeviceGetPowerManagementLimit, unsigned, "nowlimit", limits[i] ? limits[i] : k->mw)
+GET(nvmlDeviceGetPowerManagementDefaultLimit, unsigned, "ownlimit", k->mw)
+
+DECLDIR nvmlReturn_t nvmlDeviceGetPowerManagementLimitConstraints(nvmlDevice_t d, unsigned *least, unsigned *most)
+{
+	ENTER("bounds");
+	*least = 100000, *most = k->mw;
+	return NVML_SUCCESS;
+}
+
+DECLDIR nvmlReturn_t nvmlDeviceSetPowerManagementLimit(nvmlDevice_t d, unsigned mw)
+{
+	ENTER("setlimit");
+	if (mw < 100000 || mw > k->mw)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	limits[i] = mw;
+	return NVML_SUCCESS;
+}
 
 DECLDIR nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t d, nvmlTemperatureSensors_t sensor, unsigned *out)
 {
@@ -368,7 +397,7 @@ DECLDIR nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t d, nvmlMemory_v2_t 
 	return NVML_SUCCESS;
 }
 
-GET(nvmlDeviceGetEnforcedPowerLimit, unsigned, "limit", k->mw)
+GET(nvmlDeviceGetEnforcedPowerLimit, unsigned, "limit", limits[i] ? limits[i] : k->mw)
 GET(nvmlDeviceGetCurrentClocksEventReasons, unsigned long long, "reasons", of(i, "reasons", 1))
 GET(nvmlDeviceGetTotalEnergyConsumption, unsigned long long, "energy", of(i, "energy", millis() * 20))
 
@@ -390,6 +419,111 @@ DECLDIR nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t d, int n, nvmlFieldVa
 		values[v].value.uiVal = action;
 	}
 	return NVML_SUCCESS;
+}
+
+/* What nvcdi asks for. */
+
+static struct nvmlDevice_st slices[MAX_CARDS][MAX_SLICES];
+
+GET(nvmlDeviceGetIndex, unsigned, "index", d.handle->slice ? d.handle->slice - 1 : i)
+GET(nvmlDeviceGetMinorNumber, unsigned, "minor", of(i, "minor", i))
+GET(nvmlDeviceIsMigDeviceHandle, unsigned, "ismig", d.handle->slice > 0)
+GET(nvmlDeviceGetMaxMigDeviceCount, unsigned, "maxmig", MAX_SLICES)
+GET(nvmlDeviceGetGpuInstanceId, unsigned, "gi", d.handle->slice + 6)
+GET(nvmlDeviceGetComputeInstanceId, unsigned, "ci", 0)
+
+DECLDIR nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t d, unsigned index, nvmlDevice_t *out)
+{
+	ENTER("migbyindex");
+	if (of(i, "mig", k->mig) != 1 || index >= MAX_SLICES || index >= of(i, "slices", 0))
+		return NVML_ERROR_NOT_FOUND;
+	slices[i][index].index = i;
+	slices[i][index].slice = index + 1;
+	out->handle = &slices[i][index];
+	return NVML_SUCCESS;
+}
+
+DECLDIR nvmlReturn_t nvmlDeviceGetDeviceHandleFromMigDeviceHandle(nvmlDevice_t d, nvmlDevice_t *out)
+{
+	ENTER("parent");
+	return nvmlDeviceGetHandleByIndex_v2(i, out);
+}
+
+DECLDIR nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *out)
+{
+	char name[96];
+	for (int i = 0; i < count(); i++) {
+		nvmlDevice_t card, slice;
+		if (nvmlDeviceGetHandleByIndex_v2(i, &card) != NVML_SUCCESS)
+			continue;
+		if (nvmlDeviceGetUUID(card, name, sizeof name) == NVML_SUCCESS && !strcmp(name, uuid))
+			return *out = card, NVML_SUCCESS;
+		for (int s = 0; nvmlDeviceGetMigDeviceHandleByIndex(card, s, &slice) == NVML_SUCCESS; s++)
+			if (nvmlDeviceGetUUID(slice, name, sizeof name) == NVML_SUCCESS && !strcmp(name, uuid))
+				return *out = slice, NVML_SUCCESS;
+	}
+	return NVML_ERROR_NOT_FOUND;
+}
+
+DECLDIR nvmlReturn_t nvmlDeviceGetAttributes_v2(nvmlDevice_t d, nvmlDeviceAttributes_t *out)
+{
+	ENTER("attributes");
+	memset(out, 0, sizeof *out);
+	out->gpuInstanceSliceCount = out->computeInstanceSliceCount = 1;
+	out->memorySizeMB = k->mib / 8;
+	return NVML_SUCCESS;
+}
+
+/* Every slice is of the smallest profile. */
+#define SMALLEST 19
+
+struct nvmlGpuInstance_st { int index, id; };
+static struct nvmlGpuInstance_st instances[MAX_CARDS][MAX_SLICES];
+
+DECLDIR nvmlReturn_t nvmlDeviceGetGpuInstanceById(nvmlDevice_t d, unsigned id, nvmlGpuInstance_t *out)
+{
+	ENTER("gibyid");
+	if (id < 7 || id >= 7 + MAX_SLICES)
+		return NVML_ERROR_NOT_FOUND;
+	out->handle = &instances[i][id - 7];
+	out->handle->index = i, out->handle->id = id;
+	return NVML_SUCCESS;
+}
+
+DECLDIR nvmlReturn_t nvmlGpuInstanceGetInfo(nvmlGpuInstance_t g, nvmlGpuInstanceInfo_t *out)
+{
+	memset(out, 0, sizeof *out);
+	out->id = g.handle->id, out->profileId = SMALLEST;
+	return NVML_SUCCESS;
+}
+
+DECLDIR nvmlReturn_t nvmlGpuInstanceGetComputeInstanceById(nvmlGpuInstance_t g, unsigned id, nvmlComputeInstance_t *out)
+{
+	out->handle = (struct nvmlComputeInstance_st *)g.handle; /* one in each */
+	return id ? NVML_ERROR_NOT_FOUND : NVML_SUCCESS;
+}
+
+DECLDIR nvmlReturn_t nvmlComputeInstanceGetInfo_v2(nvmlComputeInstance_t c, nvmlComputeInstanceInfo_t *out)
+{
+	(void)c;
+	memset(out, 0, sizeof *out);
+	return NVML_SUCCESS;
+}
+
+DECLDIR nvmlReturn_t nvmlDeviceGetGpuInstanceProfileInfo(nvmlDevice_t d, unsigned profile, nvmlGpuInstanceProfileInfo_t *out)
+{
+	ENTER("giprofile");
+	memset(out, 0, sizeof *out);
+	out->id = SMALLEST, out->sliceCount = 1, out->memorySizeMB = k->mib / 8;
+	return profile == NVML_GPU_INSTANCE_PROFILE_1_SLICE ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
+}
+
+DECLDIR nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfo(nvmlGpuInstance_t g, unsigned profile, unsigned engine,
+								   nvmlComputeInstanceProfileInfo_t *out)
+{
+	(void)g, (void)engine;
+	memset(out, 0, sizeof *out);
+	return profile == NVML_COMPUTE_INSTANCE_PROFILE_1_SLICE ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
 }
 
 #endif /* FAKE_OLD */
