@@ -67,13 +67,14 @@ func mayImport() map[string][]string {
 		},
 		"internal/lab/train": {},
 
-		"internal/arch":       {},
-		"internal/e2e":        {},
-		"internal/hostile":    {},
-		"internal/shots":      {},
-		"internal/bench/bare": {},
+		"internal/arch":             {},
+		"internal/e2e":              {},
+		"internal/hostile":          {},
+		"internal/hostile/attacker": {"runtime/inside"},
+		"internal/shots":            {},
+		"internal/bench/bare":       {},
 		"internal/bench": {
-			"market", "market/markettest", "p2p", "nvml", "nvml/sim", "runtime", "runtime/archive",
+			"market", "market/markettest", "p2p", "nvml", "nvml/sim", "runtime", "runtime/archive", "runtime/containerd",
 			"internal/view", "internal/api", "internal/config", "internal/lab", "tui",
 		},
 
@@ -91,9 +92,10 @@ func mayImport() map[string][]string {
 // testsMayImport says what a package's tests may import beside what the package may, the package itself and the doubles.
 func testsMayImport() map[string][]string {
 	return map[string][]string{
-		"runtime/containerd":      {"runtime/archive"},
+		"runtime/containerd": {"runtime/archive"},
+		"runtime/remote":     {"runtime/archive"},
 		"internal/hostile": {
-			"runtime", "runtime/archive", "runtime/containerd", "runtime/device", "runtime/inside", "runtime/jobnet", "runtime/volume",
+			"market", "runtime", "runtime/archive", "runtime/containerd", "runtime/device", "runtime/inside", "runtime/jobnet", "runtime/volume",
 		},
 		"internal/assemble/agent": {"internal/host"},
 		"internal/assemble/rig":   {"internal/renter"},
