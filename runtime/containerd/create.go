@@ -6,14 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/containerd/containerd/api/services/tasks/v1"
-	"github.com/containerd/containerd/api/types"
 	"github.com/containerd/containerd/api/types/runc/options"
 	"github.com/containerd/containerd/v2/core/containers"
-	"github.com/containerd/containerd/v2/core/snapshots"
 	"github.com/containerd/containerd/v2/pkg/oci"
 	"github.com/containerd/errdefs"
 	"github.com/containerd/typeurl/v2"
@@ -21,17 +22,7 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 
 	"haggle/runtime"
-)
-
-// Labels of a container. Those of the job's Spec follow the prefix labelSpecs.
-const (
-	labelSpec    = "haggle.spec"    // runtime.Spec.Hash
-	labelStarted = "haggle.started" // time of the order to start
-	labelFinal   = "haggle.final"   // finalState
-	labelSpecs   = "haggle.label/"
-
-	// labelGCRoot is containerd's own: its garbage collector keeps what has it.
-	labelGCRoot = "containerd.io/gc.root"
+	"haggle/runtime/volume"
 )
 
 const (
@@ -41,13 +32,21 @@ const (
 
 // Create implements runtime.Runtime.
 func (e *Engine) Create(ctx context.Context, spec runtime.Spec) error {
+	if isCheck(spec.ID) {
+		return fmt.Errorf("%w: ids that begin with %s are the engine's own", runtime.ErrInvalidSpec, checkPrefix)
+	}
+	return e.makeJob(ctx, spec)
+}
+
+func (e *Engine) makeJob(ctx context.Context, spec runtime.Spec) error {
 	if err := spec.Validate(); err != nil {
 		return err
 	}
-	for _, d := range spec.Devices {
-		if d.Class != runtime.SimulatedGPU {
-			return fmt.Errorf("create job %s: device class %s: %w", spec.ID, d.Class, runtime.ErrUnsupported)
-		}
+	if realDevices(spec) && e.cfg.Devices == nil {
+		return fmt.Errorf("create job %s: %w: this engine passes no devices on", spec.ID, runtime.ErrUnsupported)
+	}
+	if spec.Network.Mode != runtime.NetworkNone && e.cfg.Networks == nil {
+		return fmt.Errorf("create job %s: %w: this engine has no networks", spec.ID, runtime.ErrUnsupported)
 	}
 	ctx, cancel := context.WithCancel(e.within(ctx))
 	defer cancel()
@@ -56,26 +55,36 @@ func (e *Engine) Create(ctx context.Context, spec runtime.Spec) error {
 		return err
 	}
 	defer unlock()
+	if !e.isReady() {
+		return fmt.Errorf("create job %s: %w", spec.ID, runtime.ErrUnavailable)
+	}
 	found := e.lookForImage(ctx, spec.Image)
 	exists, err := e.existing(ctx, spec)
 	if err != nil || exists {
 		return err
 	}
-	img, err := e.openImage(ctx, spec.Image, <-found)
-	if err != nil {
-		return fmt.Errorf("create job %s: %w", spec.ID, err)
-	}
-	err = e.createWhole(ctx, spec.WithDefaults(), img)
-	if errors.Is(err, runtime.ErrConflict) {
-		// Something was left of an older job of this id. It is gone now.
+	listed := <-found
+	for range 3 {
+		var img image
+		if img, err = e.openImage(ctx, spec.Image, listed); err != nil {
+			return fmt.Errorf("create job %s: %w", spec.ID, err)
+		}
 		err = e.createWhole(ctx, spec.WithDefaults(), img)
+		switch {
+		case errors.Is(err, errStale):
+			e.images.forget(spec.Image)
+		case errors.Is(err, runtime.ErrConflict):
+			// Something was left of an older job of this id. It is gone now.
+		default:
+			return err
+		}
 	}
 	return err
 }
 
 // createWhole makes all of a job, or leaves nothing of it.
 func (e *Engine) createWhole(ctx context.Context, spec runtime.Spec, img image) error {
-	l, err := e.startLogger(spec.ID, spec.LogLimitBytes)
+	l, err := e.startLogger(ctx, spec.ID, e.cfg.logLimit(spec))
 	if err == nil {
 		defer l.release()
 		if err = e.create(ctx, spec, img, l); err == nil {
@@ -108,96 +117,161 @@ func (e *Engine) existing(ctx context.Context, spec runtime.Spec) (bool, error) 
 	return err == nil, err
 }
 
-// create makes file system, container and task, in as few calls as there are: a renter waits for them.
+// create makes disk, file system, container and task, in as few calls as there are: a renter waits for them.
 func (e *Engine) create(ctx context.Context, spec runtime.Spec, img image, l *logger) error {
-	root, err := e.prepare(ctx, spec.ID, img)
+	if err := e.cards.take(spec.ID, spec.Devices, e.overlap); err != nil {
+		return fmt.Errorf("create job %s: %w", spec.ID, err)
+	}
+	m, err := e.makePlace(ctx, spec, img.layers)
 	if err != nil {
-		return classify(err, "make file system of job %s", spec.ID)
+		return fmt.Errorf("create job %s: %w", spec.ID, err)
 	}
 	shim, err := typeurl.MarshalAny(&options.Options{Root: e.cfg.RuncRoot})
 	if err != nil {
 		return fmt.Errorf("create job %s: %w", spec.ID, err)
 	}
 	c := containers.Container{
-		ID: spec.ID, Image: img.Name(), Snapshotter: e.cfg.Snapshotter, SnapshotKey: spec.ID,
+		// The container keeps the garbage collector off the image's layers.
+		ID: spec.ID, Image: img.Name(), Snapshotter: e.cfg.Snapshotter, SnapshotKey: img.chain,
 		Runtime: containers.RuntimeInfo{Name: shimRuntime, Options: shim},
-		Labels:  map[string]string{labelSpec: spec.Hash()},
 	}
-	for k, v := range spec.Labels {
-		c.Labels[labelSpecs+k] = v
+	if c.Labels, err = jobLabels(spec, m.firstID); err != nil {
+		return fmt.Errorf("create job %s: %w", spec.ID, err)
 	}
-	if c.Spec, err = e.describe(ctx, spec, img.config, c); err != nil {
+	if c.Spec, err = e.describe(ctx, spec, img.config, m); err != nil {
 		return fmt.Errorf("create job %s: %w", spec.ID, err)
 	}
 	if _, err := e.client.ContainerService().Create(ctx, c); err != nil {
 		return classify(err, "create container of job %s", spec.ID)
 	}
+	if err := e.checkLayers(ctx, img.imageFacts); err != nil {
+		return fmt.Errorf("create job %s: %w", spec.ID, err)
+	}
+	return e.createTask(ctx, spec, l)
+}
+
+// createTask lets shim and runc make the job's processes and namespaces, up to its start.
+func (e *Engine) createTask(ctx context.Context, spec runtime.Spec, l *logger) error {
 	pipes := e.pipePaths(spec.ID)
-	request := &tasks.CreateTaskRequest{ContainerID: spec.ID, Rootfs: root, Stdout: pipes[0], Stderr: pipes[1]}
-	if _, err := e.client.TaskService().Create(ctx, request); err != nil {
+	request := &tasks.CreateTaskRequest{ContainerID: spec.ID, Stdout: pipes[0], Stderr: pipes[1]}
+	made, err := e.client.TaskService().Create(ctx, request)
+	if err != nil {
 		return classifyStart(native(err), "create", spec.ID)
 	}
 	if err := l.check(ctx); err != nil {
 		return fmt.Errorf("create job %s: %w", spec.ID, err)
 	}
-	if err := removeAll(pipes[0], pipes[1]); err != nil {
-		return fmt.Errorf("create job %s: %w", spec.ID, err)
-	}
-	return nil
+	return e.finish(ctx, spec.ID, made.Pid, spec.Network)
 }
 
-// prepare makes a job's file system and says how to mount it.
-func (e *Engine) prepare(ctx context.Context, id string, img image) ([]*types.Mount, error) {
-	service := e.client.SnapshotService(e.cfg.Snapshotter)
-	// The garbage collector must keep it until it has a container, and when we die before that, until the next sweep.
-	keep := snapshots.WithLabels(map[string]string{labelGCRoot: time.Now().UTC().Format(time.RFC3339)})
-	list, err := service.Prepare(ctx, id, img.chain, keep)
-	if errdefs.IsNotFound(err) { // the image's own file system was removed since it was last used
-		if err := img.Unpack(ctx, e.cfg.Snapshotter); err != nil {
-			return nil, err
+// finish is what is left to do when a job's processes are there, up to its start. It may be repeated.
+func (e *Engine) finish(ctx context.Context, id string, pid uint32, network runtime.Network) error {
+	pipes := e.pipePaths(id)
+	// The job has its file system in a mount namespace of its own by now, and both sides of its log have met.
+	if err := errors.Join(unmount(e.rootPath(id)), removeAll(pipes[0], pipes[1])); err != nil {
+		return fmt.Errorf("create job %s: %w", id, err)
+	}
+	return e.attach(ctx, id, pid, network)
+}
+
+// place is where a job lives on the host.
+type place struct {
+	firstID uint32 // of the job's range; 0 without a user namespace
+	root    string
+	disk    volume.Disk
+}
+
+// makePlace makes a job's disk and folder, and mounts its root file system.
+func (e *Engine) makePlace(ctx context.Context, spec runtime.Spec, l layers) (place, error) {
+	p := place{root: e.rootPath(spec.ID)}
+	var space *os.File
+	if e.cfg.has(UserNamespace) {
+		var err error
+		if p.firstID, err = e.ids.take(spec.ID); err != nil {
+			return p, err
 		}
-		list, err = service.Prepare(ctx, id, img.chain, keep)
 	}
-	if err != nil {
-		return nil, err
+	disk := make(chan error, 1)
+	go func() {
+		err := e.dropDisk(ctx, spec.ID)
+		if err == nil {
+			p.disk, err = e.disks.Make(ctx, spec.ID, spec.DiskBytes, p.firstID)
+		}
+		disk <- err
+	}()
+	err := e.makeJobDir(spec.ID)
+	if err == nil && p.firstID != 0 {
+		space, err = e.ids.namespace(p.firstID)
 	}
-	all := make([]*types.Mount, 0, len(list))
-	for _, m := range list {
-		all = append(all, &types.Mount{Type: m.Type, Source: m.Source, Target: m.Target, Options: m.Options})
+	if err := errors.Join(<-disk, err); err != nil {
+		return p, err
 	}
-	return all, nil
+	err = mountRoot(p.root, filepath.Join(e.jobDir(spec.ID), layersName), l, p.disk, space, !e.cfg.has(DeviceCgroup))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: %w", errStale, err)
+	}
+	return p, err
+}
+
+// dropDisk destroys the disk that an older job of this id has left: another job must not find what is on it.
+func (e *Engine) dropDisk(ctx context.Context, id string) error {
+	ids, err := e.disks.List()
+	if err != nil || !slices.Contains(ids, id) {
+		return err
+	}
+	return e.disks.Destroy(ctx, id)
 }
 
 // describe encodes what runc is told. The job's file system must be there: a named user is looked up in it.
-func (e *Engine) describe(ctx context.Context, spec runtime.Spec, config v1.ImageConfig, c containers.Container) (typeurl.Any, error) {
-	user, ok := numericUser(config.User)
-	if !ok {
-		found := &oci.Spec{Process: &specs.Process{}}
-		if err := oci.WithUser(config.User)(ctx, e.client, &c, found); err != nil {
-			return nil, fmt.Errorf("%w: user %.100q of the image: %w", runtime.ErrInvalidSpec, config.User, err)
-		}
-		user = found.Process.User
-	}
-	s, err := jobSpec(spec, config, user, filepath.Join(e.cfg.CgroupParent, spec.ID), e.host)
+func (e *Engine) describe(ctx context.Context, spec runtime.Spec, config v1.ImageConfig, p place) (typeurl.Any, error) {
+	user, err := e.findUser(ctx, spec.ID, config.User, p.root)
 	if err != nil {
 		return nil, err
 	}
+	view := jobView{
+		user: user, place: p, cgroup: filepath.Join(e.cfg.CgroupParent, spec.ID), host: e.host, without: e.cfg.Without,
+	}
+	if view.host.appArmor, err = e.appArmor(); err != nil {
+		return nil, err
+	}
+	if len(spec.Secrets) > 0 {
+		if view.secrets, err = e.writeSecrets(spec.ID, spec.Secrets, int(p.firstID+user.UID), int(p.firstID+user.GID)); err != nil {
+			return nil, fmt.Errorf("write secrets: %w", err)
+		}
+	}
+	if view.more, err = e.networkFiles(spec); err != nil {
+		return nil, fmt.Errorf("write files of the network: %w", err)
+	}
+	s, err := jobSpec(spec, config, view)
+	if err != nil {
+		return nil, err
+	}
+	if e.cfg.Devices != nil {
+		if err := e.cfg.Devices.Inject(s, spec.Devices); err != nil {
+			return nil, err
+		}
+	}
+	if isCheck(spec.ID) {
+		if err := e.addCheckHook(s, spec.ID); err != nil {
+			return nil, err
+		}
+	}
+	ownHookEnv(s, e.cfg.has(HookEnvironment))
 	return typeurl.MarshalAny(s)
 }
 
-// discard removes whatever there is of a job: task, container, file system and log. The job's lock is held.
-func (e *Engine) discard(ctx context.Context, id string) error {
-	if err := e.deleteTask(ctx, id); err != nil {
-		return err
+// findUser reads the user that an image names.
+func (e *Engine) findUser(ctx context.Context, id, name, root string) (specs.User, error) {
+	user, ok := numericUser(name)
+	if !ok {
+		found := &oci.Spec{Root: &specs.Root{Path: root}, Process: &specs.Process{}, Linux: &specs.Linux{}}
+		if err := oci.WithUser(name)(ctx, e.client, &containers.Container{ID: id}, found); err != nil {
+			return user, fmt.Errorf("%w: user %.100q of the image: %w", runtime.ErrInvalidSpec, name, err)
+		}
+		user = found.Process.User
 	}
-	if err := e.client.ContainerService().Delete(ctx, id); err != nil && !errdefs.IsNotFound(err) {
-		return classify(err, "delete container of job %s", id)
+	if user.UID >= idsPerJob || user.GID >= idsPerJob {
+		return user, fmt.Errorf("%w: user %.100q of the image is beyond the job's %d ids", runtime.ErrInvalidSpec, name, idsPerJob)
 	}
-	if err := e.client.SnapshotService(e.cfg.Snapshotter).Remove(ctx, id); err != nil && !errdefs.IsNotFound(err) {
-		return classify(err, "delete file system of job %s", id)
-	}
-	if err := e.removeFiles(id); err != nil {
-		return fmt.Errorf("delete log of job %s: %w", id, err)
-	}
-	return nil
+	return user, nil
 }

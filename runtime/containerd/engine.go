@@ -3,6 +3,7 @@
 package containerd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +23,9 @@ import (
 	"google.golang.org/grpc/backoff"
 
 	"haggle/runtime"
+	"haggle/runtime/device"
+	"haggle/runtime/jobnet"
+	"haggle/runtime/volume"
 )
 
 // Config says where an Engine works. All paths are absolute.
@@ -47,6 +52,25 @@ type Config struct {
 	CgroupParent string
 	// RuncRoot is where runc keeps its state. Default: runc in State; with Address, /run/haggle-runc.
 	RuncRoot string
+	// VolumeDir holds the disks of jobs and nothing else. Default: disks in Root; with Address it must be given.
+	VolumeDir string
+	// JobsDir holds, in memory, what a job must not find on a disk. Every user must be able to pass through it and all
+	// folders above it. Default: a folder in /run of a name that follows from the socket and the namespace.
+	JobsDir string
+	// Networks are those of jobs. Run runs them and Purge purges them. nil: no job has a network.
+	Networks *jobnet.Networks
+	// Devices are what can be passed to jobs beside simulated ones. nil: none.
+	Devices *device.Devices
+	// IDBase is the first of the ids that jobs' users have on the host, a multiple of 65536; each job takes as many. Default:
+	// 2000224256, see ids.go.
+	IDBase uint32
+	// CheckProgram is a static program and its arguments, which Check runs as a job: it tries the protections out from inside
+	// and prints a JSON object a line with "name", "holds" and "found". Empty: nothing is checked.
+	CheckProgram []string
+	// MaxImageBytes and MaxImageFiles bound what one image takes unpacked. Default: 64 GiB and 2 million.
+	MaxImageBytes, MaxImageFiles int64
+	// Without lists protections left out, by name, for tests that prove that they matter; nothing else sets it.
+	Without []string
 	// Log receives what no caller is told. nil means none.
 	Log *slog.Logger
 }
@@ -63,8 +87,13 @@ func (c Config) withDefaults() Config {
 	if c.Address == "" {
 		setDefault(&c.Socket, filepath.Join(c.State, "containerd.sock"))
 		setDefault(&c.RuncRoot, filepath.Join(c.State, "runc"))
+		setDefault(&c.VolumeDir, filepath.Join(c.Root, "disks"))
 	}
 	setDefault(&c.RuncRoot, "/run/haggle-runc")
+	setDefault(&c.JobsDir, defaultJobsDir(cmp.Or(c.Address, c.Socket), c.Namespace))
+	c.MaxImageBytes = cmp.Or(c.MaxImageBytes, defaultImageBytes)
+	c.MaxImageFiles = cmp.Or(c.MaxImageFiles, defaultImageFiles)
+	c.IDBase = cmp.Or(c.IDBase, defaultIDBase)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -75,7 +104,10 @@ func (c Config) withDefaults() Config {
 const maxSocket = 100
 
 func (c Config) validate() error {
-	paths := map[string]string{"logger": c.LoggerPath, "log folder": c.LogDir, "cgroup parent": c.CgroupParent, "runc root": c.RuncRoot}
+	paths := map[string]string{
+		"logger": c.LoggerPath, "log folder": c.LogDir, "cgroup parent": c.CgroupParent, "runc root": c.RuncRoot,
+		"volume folder": c.VolumeDir, "folder of jobs": c.JobsDir,
+	}
 	if c.Address == "" {
 		paths["root"], paths["state"], paths["socket"] = c.Root, c.State, c.Socket
 	} else {
@@ -91,6 +123,14 @@ func (c Config) validate() error {
 	}
 	if len(c.LoggerArgs) != 1 {
 		return fmt.Errorf("containerd: %d logger arguments, exactly one word must come before ours", len(c.LoggerArgs))
+	}
+	if c.IDBase%idsPerJob != 0 || c.IDBase >= idLimit {
+		return fmt.Errorf("containerd: first id of jobs %d is no multiple of %d below %d", c.IDBase, idsPerJob, idLimit)
+	}
+	for _, name := range c.Without {
+		if !slices.Contains(Protections(), name) {
+			return fmt.Errorf("containerd: unknown protection %q", name)
+		}
 	}
 	if strings.Count(c.CgroupParent, "/") > 8 {
 		return fmt.Errorf("containerd: cgroup parent %s is too deep", c.CgroupParent)
@@ -108,6 +148,12 @@ type Engine struct {
 	jobs   jobLocks
 	images imageCache
 	host   hostLimits
+	disks  *volume.Disks
+	ids    idRanges
+	cards  cards
+	check  checks
+	// appArmor loads the profile of jobs, once, and returns its name.
+	appArmor func() (string, error)
 
 	ctx    context.Context // ends with Close; for what outlives a call
 	cancel context.CancelFunc
@@ -131,6 +177,10 @@ func New(cfg Config) (*Engine, error) {
 	if err := os.MkdirAll(cfg.LogDir, 0o700); err != nil {
 		return nil, fmt.Errorf("containerd: %w", err)
 	}
+	disks, err := volume.New(volume.Config{Dir: cfg.VolumeDir, Without: volumeWithout(cfg.Without), Log: cfg.Log})
+	if err != nil {
+		return nil, fmt.Errorf("containerd: %w", err)
+	}
 	address := cfg.Address
 	if address == "" {
 		address = cfg.Socket
@@ -150,6 +200,8 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, client: client, host: readHostLimits(), ctx: ctx, cancel: cancel,
 		ready: make(chan struct{}), stop: make(chan struct{}),
+		disks: disks, ids: idRanges{base: cfg.IDBase}, cards: cards{shared: !cfg.has(OneCardOneLease)},
+		appArmor: sync.OnceValues(loadAppArmor),
 	}
 	if cfg.Address == "" {
 		e.daemon = &daemon{cfg: cfg, log: cfg.Log}
@@ -179,6 +231,7 @@ func (e *Engine) Close() error {
 	e.cancel()
 	e.bg.Wait()
 	e.hub.closeAll()
+	e.ids.close()
 	if err := e.client.Close(); err != nil {
 		return fmt.Errorf("close containerd client: %w", err)
 	}

@@ -63,6 +63,10 @@ func probeBinary(t *testing.T) string {
 var buildDir string
 
 func TestMain(m *testing.M) {
+	if order := os.Getenv(victimEnv); order != "" {
+		fmt.Fprintln(os.Stderr, beVictim(order))
+		os.Exit(1)
+	}
 	var err error
 	if buildDir, err = os.MkdirTemp("/tmp", "hgprobe"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -108,8 +112,12 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Chmod(dir, 0o711); err != nil { // jobs pass through it
+		t.Fatal(err)
+	}
 	w := &world{cfg: containerd.Config{
-		Root: dir + "/root", State: dir + "/state", LogDir: dir + "/logs",
+		JobsDir: dir + "/jobs",
+		Root:    dir + "/root", State: dir + "/state", LogDir: dir + "/logs",
 		LoggerPath: probeBinary(t), LoggerArgs: []string{"logger"},
 		CgroupParent: "/haggle-test-" + filepath.Base(dir),
 		Log:          slog.New(slog.NewTextHandler(testWriter{t}, nil)),
@@ -241,7 +249,7 @@ func traces() []string {
 	var all []string
 	sockets, _ := os.ReadFile("/proc/net/unix")
 	for _, pattern := range []string{
-		"/run/containerd/s/*", "/sys/fs/cgroup/*/haggle-test-hgct*", "/sys/fs/cgroup/haggle-test-hgct*", "/run/netns/*", "/run/haggle-runc/*",
+		"/run/containerd/s/*", "/sys/fs/cgroup/*/haggle-test-hgct*", "/sys/fs/cgroup/haggle-test-hgct*", "/run/haggle-runc/*",
 	} {
 		found, _ := filepath.Glob(pattern)
 		for _, f := range found {

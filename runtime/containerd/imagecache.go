@@ -4,11 +4,16 @@ package containerd
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	ctr "github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/images"
+	"github.com/containerd/containerd/v2/core/snapshots"
+	"github.com/containerd/errdefs"
 	"github.com/opencontainers/image-spec/identity"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
@@ -23,7 +28,9 @@ type image struct {
 
 // imageFacts follow from an image's digest alone.
 type imageFacts struct {
-	chain  string // the snapshot on which a job's file system stands
+	chain  string    // the snapshot of its uppermost layer
+	made   time.Time // when that was made: another one of its name has other folders
+	layers layers
 	config v1.ImageConfig
 }
 
@@ -50,6 +57,12 @@ func (c *imageCache) put(digest string, f imageFacts) {
 		c.facts = map[string]imageFacts{}
 	}
 	c.facts[digest] = f
+}
+
+func (c *imageCache) forget(digest string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.facts, digest)
 }
 
 // listing is what containerd's list of images says of a digest.
@@ -87,15 +100,15 @@ func (e *Engine) openImage(ctx context.Context, digest string, found listing) (i
 	if err != nil {
 		return image{}, classify(err, "unpack image %s", digest)
 	}
-	f, err := readFacts(ctx, img)
+	f, err := e.readFacts(ctx, img)
 	if err != nil {
-		return image{}, classify(err, "read config of image %s", digest)
+		return image{}, classify(err, "read image %s", digest)
 	}
 	e.images.put(digest, f)
 	return image{img, f}, nil
 }
 
-func readFacts(ctx context.Context, img ctr.Image) (imageFacts, error) {
+func (e *Engine) readFacts(ctx context.Context, img ctr.Image) (imageFacts, error) {
 	d, err := img.Config(ctx)
 	if err != nil {
 		return imageFacts{}, err
@@ -104,5 +117,44 @@ func readFacts(ctx context.Context, img ctr.Image) (imageFacts, error) {
 	if err := readDocument(ctx, img.ContentStore(), d, &doc); err != nil {
 		return imageFacts{}, err
 	}
-	return imageFacts{chain: identity.ChainID(doc.RootFS.DiffIDs).String(), config: doc.Config}, nil
+	f := imageFacts{chain: identity.ChainID(doc.RootFS.DiffIDs).String(), config: doc.Config}
+	service := e.client.SnapshotService(e.cfg.Snapshotter)
+	info, err := service.Stat(ctx, f.chain)
+	if err != nil {
+		return imageFacts{}, err
+	}
+	f.made = info.Created
+	f.layers, err = showLayers(ctx, service, f.chain)
+	return f, err
 }
+
+// viewPrefix starts the names of snapshots that only show where layers are. It makes them no ids of jobs. The garbage
+// collector takes those that we leave behind.
+const viewPrefix = "haggle view "
+
+// showLayers learns from the snapshotter where the layers of a snapshot are.
+func showLayers(ctx context.Context, service snapshots.Snapshotter, chain string) (layers, error) {
+	key := viewPrefix + rand.Text()
+	list, err := service.View(ctx, key, chain)
+	if err != nil {
+		return layers{}, err
+	}
+	if err := service.Remove(ctx, key); err != nil && !errdefs.IsNotFound(err) {
+		return layers{}, err
+	}
+	if len(list) != 1 {
+		return layers{}, fmt.Errorf("%w: the snapshotter shows layers by %d mounts", runtime.ErrUnsupported, len(list))
+	}
+	return findLayers(list[0].Type, list[0].Source, list[0].Options)
+}
+
+// checkLayers returns errStale unless the snapshot that an image's facts speak of is still there.
+func (e *Engine) checkLayers(ctx context.Context, f imageFacts) error {
+	info, err := e.client.SnapshotService(e.cfg.Snapshotter).Stat(ctx, f.chain)
+	if errdefs.IsNotFound(err) || (err == nil && !info.Created.Equal(f.made)) {
+		return errStale
+	}
+	return classify(err, "look for layers")
+}
+
+var errStale = errors.New("the image's layers were replaced")

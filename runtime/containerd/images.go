@@ -33,16 +33,22 @@ const (
 	maxNesting = 3
 )
 
-// pin keeps the garbage collector off what the context's calls make until the returned function is called.
-func (e *Engine) pin(ctx context.Context) (context.Context, func(), error) {
-	pinned, release, err := e.client.WithLease(ctx, leases.WithRandomID(), leases.WithExpiration(pinFor))
+// pin keeps the garbage collector off what the context's calls make until the returned function is called. With clean, that
+// returns when the collector has removed what nothing else keeps.
+func (e *Engine) pin(ctx context.Context) (context.Context, func(clean bool), error) {
+	service := e.client.LeasesService()
+	lease, err := service.Create(ctx, leases.WithRandomID(), leases.WithExpiration(pinFor))
 	if err != nil {
 		return nil, nil, classify(err, "pin what is being made")
 	}
-	return pinned, func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	return leases.WithLease(ctx, lease.ID), func(clean bool) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 		defer cancel()
-		if err := release(ctx); err != nil {
+		var how []leases.DeleteOpt
+		if clean {
+			how = append(how, leases.SynchronousDelete)
+		}
+		if err := service.Delete(ctx, lease, how...); err != nil {
 			e.cfg.Log.Debug("a containerd lease is left to expire", "err", err)
 		}
 	}, nil
@@ -73,19 +79,11 @@ func (e *Engine) Import(ctx context.Context, name string, r io.Reader) (runtime.
 	if err != nil {
 		return runtime.Image{}, err
 	}
-	defer release()
 	source := &sourceReader{r: r}
 	img, err := e.importImage(ctx, name, source)
-	switch {
-	case err == nil:
-	case source.err != nil: // the fault is the sender's
-		return runtime.Image{}, fmt.Errorf("import %s: read archive: %w", name, source.err)
-	case ctx.Err() != nil:
-		return runtime.Image{}, fmt.Errorf("import %s: %w", name, ctx.Err())
-	case errdefs.IsUnavailable(err), errdefs.IsResourceExhausted(err):
-		return runtime.Image{}, classify(err, "import %s", name)
-	default:
-		return runtime.Image{}, fmt.Errorf("import %s: %w: %w", name, runtime.ErrBadArchive, err)
+	release(err != nil)
+	if err != nil {
+		return runtime.Image{}, importError(ctx, name, source, err)
 	}
 	size, err := img.Size(ctx)
 	if err != nil {
@@ -94,18 +92,41 @@ func (e *Engine) Import(ctx context.Context, name string, r io.Reader) (runtime.
 	return runtime.Image{Name: name, Digest: img.Target().Digest.String(), Size: size}, nil
 }
 
+// importError says whose fault it was that an image was not imported: what is not known otherwise is the archive's.
+func importError(ctx context.Context, name string, source *sourceReader, err error) error {
+	switch {
+	case source.err != nil: // the sender's
+		return fmt.Errorf("import %s: read archive: %w", name, source.err)
+	case ctx.Err() != nil:
+		return fmt.Errorf("import %s: %w", name, ctx.Err())
+	case errdefs.IsUnavailable(err), errdefs.IsResourceExhausted(err):
+		return classify(err, "import %s", name)
+	}
+	for _, known := range []error{runtime.ErrBadArchive, runtime.ErrImageTooBig, runtime.ErrNoRoom, runtime.ErrUnsupported} {
+		if errors.Is(err, known) {
+			return fmt.Errorf("import %s: %w", name, err)
+		}
+	}
+	return fmt.Errorf("import %s: %w: %w", name, runtime.ErrBadArchive, err)
+}
+
 func (e *Engine) importImage(ctx context.Context, name string, r io.Reader) (ctr.Image, error) {
 	store := e.client.ContentStore()
-	index, err := archive.ImportIndex(ctx, store, r)
-	if err != nil {
-		return nil, err
+	entries, done := checkedArchive(r)
+	index, err := archive.ImportIndex(ctx, store, entries)
+	if err == nil {
+		_, err = io.Copy(io.Discard, entries)
 	}
-	if _, err := io.Copy(io.Discard, r); err != nil {
+	done()
+	if err != nil {
 		return nil, err
 	}
 	// The archive's own choice of names is not followed: it could take over another image's.
 	target, err := chooseManifest(ctx, store, index, 0)
 	if err != nil {
+		return nil, err
+	}
+	if err := e.checkImage(ctx, target); err != nil {
 		return nil, err
 	}
 	handler := images.SetChildrenLabels(store, images.ChildrenHandler(store))
@@ -164,9 +185,14 @@ func chooseManifest(ctx context.Context, store content.Store, d v1.Descriptor, d
 }
 
 func readDocument(ctx context.Context, store content.Store, d v1.Descriptor, into any) error {
-	if d.Size > maxDocument {
-		return fmt.Errorf("%s has %d bytes, more than a document may", d.Digest, d.Size)
+	// Without checkBlob the size would be the archive's own word.
+	if err := checkBlob(ctx, store, d); err != nil {
+		return err
 	}
+	if d.Size > maxDocument {
+		return fmt.Errorf("%w: %s has %d bytes, more than a document may", runtime.ErrBadArchive, d.Digest, d.Size)
+	}
+	d.Data = nil // what the archive itself says that the content is
 	b, err := content.ReadBlob(ctx, store, d)
 	if err != nil {
 		return err

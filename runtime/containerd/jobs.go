@@ -214,6 +214,9 @@ func (e *Engine) reap(ctx context.Context, id string, gone *finalState) error {
 			}
 			final = &seen
 		}
+		if final != nil {
+			final.NetIn, final.NetOut = e.traffic(ctx, id)
+		}
 		if final == nil || (t == nil && c.Labels[labelStarted] == "") {
 			return nil
 		}
@@ -221,7 +224,11 @@ func (e *Engine) reap(ctx context.Context, id string, gone *finalState) error {
 			return err
 		}
 	}
-	return e.deleteTask(ctx, id)
+	if err := errors.Join(e.deleteTask(ctx, id), e.detach(ctx, id)); err != nil {
+		return err
+	}
+	e.cards.release(id)
+	return nil
 }
 
 func (e *Engine) saveFinal(ctx context.Context, id string, f finalState) error {

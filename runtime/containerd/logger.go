@@ -35,10 +35,10 @@ func (e *Engine) pipePaths(id string) [2]string {
 	return [2]string{base + stdoutSuffix, base + stderrSuffix}
 }
 
-// removeFiles removes a job's log and FIFOs. None is no error.
-func (e *Engine) removeFiles(id string) error {
+// removeFiles removes a job's log and FIFOs, and kills a logger that still has to do with them. None is no error.
+func (e *Engine) removeFiles(ctx context.Context, id string) error {
 	pipes := e.pipePaths(id)
-	return removeAll(e.logPath(id), pipes[0], pipes[1])
+	return errors.Join(e.endLogger(ctx, id), removeAll(e.logPath(id), pipes[0], pipes[1]))
 }
 
 func removeAll(paths ...string) error {
@@ -64,9 +64,9 @@ type logger struct {
 }
 
 // startLogger makes the FIFOs and starts the logger of a job that is being made. release must be called on the result.
-func (e *Engine) startLogger(id string, limit int64) (*logger, error) {
+func (e *Engine) startLogger(ctx context.Context, id string, limit int64) (*logger, error) {
 	// A log without a container is of an older job that was not removed whole.
-	if err := e.removeFiles(id); err != nil {
+	if err := e.removeFiles(ctx, id); err != nil {
 		return nil, fmt.Errorf("make log of job %s: %w", id, err)
 	}
 	l := &logger{ready: make(chan error, 1), gone: make(chan struct{})}
@@ -85,7 +85,9 @@ func (e *Engine) startLogger(id string, limit int64) (*logger, error) {
 	l.cmd.Dir = "/"
 	l.cmd.Env = []string{"GOMAXPROCS=1"} // it does little, and its start must not take the cores from the shim
 	l.cmd.Stderr = say                   // its first words are the reason when it does not become ready
-	l.cmd.ExtraFiles = []*os.File{l.names[0], l.names[1], say}
+	// It gets the reading end too: when we are killed before it says that it is ready, the word must not fail, or it would end
+	// and leave the shim waiting for somebody who reads.
+	l.cmd.ExtraFiles = []*os.File{l.names[0], l.names[1], say, said}
 	l.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = l.cmd.Start()
 	_ = say.Close()

@@ -5,28 +5,27 @@ package containerd
 import (
 	"context"
 	"fmt"
-	"os"
+	"math"
 	"path/filepath"
-	goruntime "runtime"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/containerd/containerd/v2/contrib/seccomp"
 	"github.com/containerd/containerd/v2/core/containers"
 	"github.com/containerd/containerd/v2/pkg/namespaces"
 	"github.com/containerd/containerd/v2/pkg/oci"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/opencontainers/runtime-spec/specs-go"
-	"golang.org/x/sys/unix"
 
 	"haggle/runtime"
 )
 
 const (
 	cpuPeriod = 100_000 // µs
-	// maxOpenFiles is what data loaders ask for at most.
-	maxOpenFiles = 1 << 16
+	// fullShares is the weight of a whole processor among jobs.
+	fullShares = 1024
+	// killFirst makes the kernel choose a job before anything of the house when the machine itself is out of memory.
+	killFirst = 900
 )
 
 // capabilities are what a job's root may do: install packages and change users, inside its own file system.
@@ -34,28 +33,18 @@ func capabilities() []string {
 	return []string{"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_SETUID", "CAP_SETGID"}
 }
 
-// hostLimits are properties of the machine that decide which limits runc can set.
-type hostLimits struct {
-	// swap: the kernel counts swap, or needs no word on it (cgroup v2).
-	swap bool
-	// openFiles is the most that a process may be allowed to open.
-	openFiles uint64
+// jobView is what the engine has made for a job, as runc has to be told.
+type jobView struct {
+	place
+	user    specs.User
+	cgroup  string
+	secrets string // folder; empty when there are none
+	more    []specs.Mount
+	host    hostLimits
+	without []string
 }
 
-func readHostLimits() hostLimits {
-	h := hostLimits{swap: cgroupVersion() == 2, openFiles: 1024}
-	for _, m := range cgroupMounts() {
-		if _, err := os.Stat(m + "/memory.memsw.limit_in_bytes"); err == nil {
-			h.swap = true
-		}
-	}
-	// Root without CAP_SYS_RESOURCE, as in some virtual machines, cannot raise its own limit for a job.
-	var own unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &own); err == nil {
-		h.openFiles = min(own.Max, maxOpenFiles)
-	}
-	return h
-}
+func (v jobView) has(protection string) bool { return !slices.Contains(v.without, protection) }
 
 // command puts the command line together as `docker run` does.
 func command(job runtime.Spec, img v1.ImageConfig) ([]string, error) {
@@ -69,12 +58,7 @@ func command(job runtime.Spec, img v1.ImageConfig) ([]string, error) {
 	return args, nil
 }
 
-// jobSpec is the whole of what runc is told of a job. job has its defaults filled in.
-func jobSpec(job runtime.Spec, img v1.ImageConfig, user specs.User, cgroup string, host hostLimits) (*specs.Spec, error) {
-	args, err := command(job, img)
-	if err != nil {
-		return nil, err
-	}
+func workdir(job runtime.Spec, img v1.ImageConfig) (string, error) {
 	cwd := job.Workdir
 	if cwd == "" {
 		cwd = img.WorkingDir
@@ -83,51 +67,162 @@ func jobSpec(job runtime.Spec, img v1.ImageConfig, user specs.User, cgroup strin
 		cwd = "/"
 	}
 	if !filepath.IsAbs(cwd) {
-		return nil, fmt.Errorf("%w: the image's working directory %.100q is not absolute", runtime.ErrInvalidSpec, cwd)
+		return "", fmt.Errorf("%w: the image's working directory %.100q is not absolute", runtime.ErrInvalidSpec, cwd)
 	}
-	swap := func(context.Context, oci.Client, *containers.Container, *oci.Spec) error { return nil }
-	if host.swap {
-		swap = oci.WithMemorySwap(job.MemoryBytes) // memory and swap together: none
+	return cwd, nil
+}
+
+// jobSpec is the whole of what runc is told of a job, but for its devices. job has its defaults filled in.
+func jobSpec(job runtime.Spec, img v1.ImageConfig, v jobView) (*specs.Spec, error) {
+	args, err := command(job, img)
+	if err != nil {
+		return nil, err
+	}
+	cwd, err := workdir(job, img)
+	if err != nil {
+		return nil, err
 	}
 	// The namespace only chooses a default of the cgroup, which is set below.
 	ctx := namespaces.WithNamespace(context.Background(), "haggle") //nolint:forbidigo // a pure function: nothing is waited for
-	spec, err := oci.GenerateSpec(ctx, nil, &containers.Container{ID: job.ID},
+	s, err := oci.GenerateSpec(ctx, nil, &containers.Container{ID: job.ID},
 		oci.WithHostname(job.ID),
 		oci.WithProcessArgs(args...),
 		oci.WithProcessCwd(cwd),
 		oci.WithEnv(runtime.JobEnv(job, img.Env)),
 		oci.WithDefaultUnixDevices,
-		oci.WithCgroup(cgroup),
+		oci.WithCgroup(v.cgroup),
 		oci.WithLinuxNamespace(specs.LinuxNamespace{Type: specs.CgroupNamespace}),
-		oci.WithNoNewPrivileges,
 		oci.WithCapabilities(capabilities()),
-		oci.WithMemoryLimit(uint64(job.MemoryBytes)), swap,
-		oci.WithPidsLimit(job.Pids),
-		oci.WithCPUCFS(job.CPUMillis*cpuPeriod/1000, cpuPeriod),
-		oci.WithDevShmSize((job.ShmBytes+1023)/1024),
-		oci.WithRlimit(&specs.POSIXRlimit{Type: "RLIMIT_NOFILE", Hard: host.openFiles, Soft: host.openFiles}),
-		// Last, because the filter depends on the capabilities.
-		seccomp.WithDefaultProfile(),
-		nativeCallsOnly,
 	)
 	if err != nil {
 		return nil, fmt.Errorf("describe job %s to runc: %w", job.ID, err)
 	}
-	spec.Process.User = user
-	return spec, nil
+	s.Root.Path = v.root
+	s.Process.User = v.user
+	s.Process.NoNewPrivileges = true
+	s.Process.OOMScoreAdj = new(killFirst)
+	s.Process.Rlimits = processLimits(job, v)
+	s.Linux.MaskedPaths, s.Linux.ReadonlyPaths = maskedPaths(), readonlyPaths()
+	s.Linux.Seccomp = callFilter()
+	s.Process.ApparmorProfile = v.host.appArmor
+	s.Mounts = slices.Concat(jobMounts(s.Mounts, job, v), v.more, ownMounts(v))
+	limitResources(s.Linux.Resources, job, v)
+	if v.firstID != 0 {
+		mapping := []specs.LinuxIDMapping{{HostID: v.firstID, Size: idsPerJob}}
+		s.Linux.UIDMappings, s.Linux.GIDMappings = mapping, mapping
+		s.Linux.Namespaces = append(s.Linux.Namespaces, specs.LinuxNamespace{Type: specs.UserNamespace})
+	}
+	weaken(s, v)
+	return s, nil
 }
 
-// nativeCallsOnly shuts the system calls of other architectures, which kernels offer to 32-bit programs. Some of them do
-// what the filter forbids in the native ones: it cannot look into the arguments of a 32-bit socketcall. And runc needs a
-// third of the time for a filter of one architecture, for which every job waits.
-func nativeCallsOnly(_ context.Context, _ oci.Client, _ *containers.Container, s *oci.Spec) error {
-	switch goruntime.GOARCH {
-	case "amd64":
-		s.Linux.Seccomp.Architectures = []specs.Arch{specs.ArchX86_64}
-	case "arm64":
-		s.Linux.Seccomp.Architectures = []specs.Arch{specs.ArchAARCH64}
+// maxTerminals is how many a job may open: the machine has 3072 for all containers together.
+const maxTerminals = 128
+
+// jobMounts bounds the file systems in memory that every job has. What is in them counts to the job's memory.
+func jobMounts(all []specs.Mount, job runtime.Spec, v jobView) []specs.Mount {
+	for i, m := range all {
+		switch {
+		case m.Destination == "/dev/shm":
+			options := slices.DeleteFunc(slices.Clone(m.Options), func(o string) bool { return strings.HasPrefix(o, "size=") })
+			if v.has(Shm) {
+				options = append(options, "size="+strconv.FormatInt((job.ShmBytes+1023)/1024, 10)+"k")
+			}
+			all[i].Options = options
+		case m.Type == "devpts":
+			all[i].Options = append(slices.Clone(m.Options), "max="+strconv.Itoa(maxTerminals))
+		}
 	}
-	return nil
+	return all
+}
+
+// ownMounts are the job's own folders.
+func ownMounts(v jobView) []specs.Mount {
+	// A user namespace locks the options of a mount; with none given, the job's folder has those of its disk.
+	all := []specs.Mount{{Destination: runtime.WorkDir, Type: "bind", Source: v.disk.Data, Options: []string{"bind"}}}
+	if v.secrets != "" {
+		all = append(all, readOnly(v.secrets, runtime.SecretsDir))
+	}
+	return all
+}
+
+// readOnly shows a job a file or folder that is in the folder of jobs.
+func readOnly(source, destination string) specs.Mount {
+	options := []string{"bind", "ro", "nosuid", "nodev", "noexec"}
+	return specs.Mount{Destination: destination, Type: "bind", Source: source, Options: options}
+}
+
+func processLimits(job runtime.Spec, v jobView) []specs.POSIXRlimit {
+	limit := func(name string, n uint64) specs.POSIXRlimit { return specs.POSIXRlimit{Type: name, Hard: n, Soft: n} }
+	return []specs.POSIXRlimit{
+		limit("RLIMIT_NOFILE", v.host.openFiles),
+		limit("RLIMIT_CORE", 0),
+		// What a job pins in memory counts to its memory limit, so that is the bound. CUDA pins through its driver; this is
+		// for network cards and for programs that lock what they hold.
+		limit("RLIMIT_MEMLOCK", min(uint64(job.MemoryBytes), v.host.lockedMemory)),
+		limit("RLIMIT_RTPRIO", 0),
+		limit("RLIMIT_NICE", 0),
+	}
+}
+
+// limitResources sets what the job's cgroup may use.
+func limitResources(r *specs.LinuxResources, job runtime.Spec, v jobView) {
+	memory, quota, period := job.MemoryBytes, job.CPUMillis*cpuPeriod/1000, uint64(cpuPeriod)
+	r.Memory = &specs.LinuxMemory{Limit: &memory}
+	if v.host.swap {
+		r.Memory.Swap = &memory // memory and swap together: none
+	}
+	shares := uint64(min(max(job.CPUMillis*fullShares/1000, 2), 1<<18))
+	r.CPU = &specs.LinuxCPU{Quota: &quota, Period: &period, Shares: &shares}
+	r.Pids = &specs.LinuxPids{Limit: &job.Pids}
+	for _, size := range v.host.hugePages {
+		r.HugepageLimits = append(r.HugepageLimits, specs.LinuxHugepageLimit{Pagesize: size}) // none: they are the owner's
+	}
+}
+
+// ownHookEnv gives hooks, which run as root outside the job, an environment of ours: with none stated, older versions of runc
+// give them the job's, LD_PRELOAD and all.
+func ownHookEnv(s *specs.Spec, on bool) {
+	if s.Hooks == nil {
+		return
+	}
+	h := s.Hooks
+	old := h.Prestart //nolint:staticcheck // it is old, and still run
+	for _, list := range [][]specs.Hook{old, h.CreateRuntime, h.CreateContainer, h.StartContainer, h.Poststart, h.Poststop} {
+		for i := range list {
+			list[i].Env = nil
+			if on {
+				list[i].Env = []string{"PATH=" + systemPath}
+			}
+		}
+	}
+}
+
+// weaken leaves protections out, for the tests that prove what they are good for.
+func weaken(s *specs.Spec, v jobView) {
+	for name, leaveOut := range map[string]func(){
+		Seccomp:         func() { s.Linux.Seccomp = nil },
+		NoNewPrivileges: func() { s.Process.NoNewPrivileges = false },
+		MaskedPaths:     func() { s.Linux.MaskedPaths, s.Linux.ReadonlyPaths = nil, nil },
+		Pids:            func() { s.Linux.Resources.Pids = nil },
+		Memory:          func() { s.Linux.Resources.Memory = nil },
+		CPU:             func() { s.Linux.Resources.CPU = nil },
+		DeviceCgroup: func() {
+			s.Linux.Resources.Devices = append(s.Linux.Resources.Devices, specs.LinuxDeviceCgroup{Allow: true, Access: "rwm"})
+		},
+		Capabilities: func() {
+			more := append(capabilities(), "CAP_MKNOD", "CAP_NET_RAW", "CAP_NET_ADMIN", "CAP_SYS_ADMIN", "CAP_SYS_PTRACE",
+				"CAP_DAC_READ_SEARCH", "CAP_FOWNER", "CAP_SETFCAP", "CAP_SYS_CHROOT", "CAP_KILL")
+			s.Process.Capabilities = &specs.LinuxCapabilities{Bounding: more, Effective: more, Permitted: more}
+		},
+		OpenFiles: func() {
+			s.Process.Rlimits = slices.DeleteFunc(s.Process.Rlimits, func(l specs.POSIXRlimit) bool { return l.Type == "RLIMIT_NOFILE" })
+		},
+	} {
+		if !v.has(name) {
+			leaveOut()
+		}
+	}
 }
 
 // numericUser reads an image's user when it needs no look into the image's files.
@@ -145,4 +240,12 @@ func numericUser(s string) (specs.User, bool) {
 		return specs.User{}, false
 	}
 	return specs.User{UID: uint32(u), GID: uint32(g)}, true
+}
+
+// logLimit is where a job's log is cut.
+func (c Config) logLimit(spec runtime.Spec) int64 {
+	if !c.has(LogLimit) {
+		return math.MaxInt64
+	}
+	return spec.LogLimitBytes
 }

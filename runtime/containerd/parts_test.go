@@ -19,6 +19,7 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 
 	"haggle/runtime"
+	"haggle/runtime/volume"
 )
 
 func TestRuncIsToldEveryLimit(t *testing.T) {
@@ -26,12 +27,18 @@ func TestRuncIsToldEveryLimit(t *testing.T) {
 		ID: "job-1", Args: []string{"train"}, CPUMillis: 1500, MemoryBytes: 1 << 30, Pids: 77, ShmBytes: 1 << 20, Workdir: "/work",
 	}.WithDefaults()
 	img := v1.ImageConfig{Entrypoint: []string{"/run.sh"}, Cmd: []string{"default"}, Env: []string{"LD_PRELOAD=/evil.so", "A=1"}}
-	s, err := jobSpec(job, img, specs.User{UID: 5, GID: 6}, "/haggle-x/job-1", hostLimits{swap: true, openFiles: 4096})
+	view := jobView{
+		user: specs.User{UID: 5, GID: 6}, cgroup: "/haggle-x/job-1", secrets: "/run/j/secrets",
+		place: place{firstID: 131072, root: "/run/j/root", disk: volume.Disk{Data: "/disks/job-1/data"}},
+		host:  hostLimits{swap: true, openFiles: 4096, lockedMemory: 1 << 20, hugePages: []string{"2MB"}},
+	}
+	s, err := jobSpec(job, img, view)
 	if err != nil {
 		t.Fatal(err)
 	}
 	caps := capabilities()
 	quota, period, pids, memory := int64(150_000), uint64(100_000), int64(77), int64(1<<30)
+	mapping := []specs.LinuxIDMapping{{HostID: 131072, Size: 65536}}
 	type summary struct {
 		Args, Env          []string
 		Cwd, Host, Cgroup  string
@@ -45,7 +52,12 @@ func TestRuncIsToldEveryLimit(t *testing.T) {
 		Readonly, Seccomp  bool
 		Architectures      int
 		MasksKcore, Hooked bool
-		Files              []specs.POSIXRlimit
+		Limits             []specs.POSIXRlimit
+		Huge               []specs.LinuxHugepageLimit
+		Own                []specs.Mount
+		Root               string
+		UIDs, GIDs         []specs.LinuxIDMapping
+		KillFirst          int
 	}
 	want := summary{
 		Args: []string{"/run.sh", "train"},
@@ -53,9 +65,21 @@ func TestRuncIsToldEveryLimit(t *testing.T) {
 		Cwd:  "/work", Host: "job-1", Cgroup: "/haggle-x/job-1", User: specs.User{UID: 5, GID: 6}, NoNewPrivileges: true,
 		Caps:  &specs.LinuxCapabilities{Bounding: caps, Effective: caps, Permitted: caps},
 		Quota: &quota, Period: &period, Pids: &pids, Memory: &memory, Swap: &memory,
-		Namespaces: []specs.LinuxNamespace{{Type: "pid"}, {Type: "ipc"}, {Type: "uts"}, {Type: "mount"}, {Type: "network"}, {Type: "cgroup"}},
+		Namespaces: []specs.LinuxNamespace{{Type: "pid"}, {Type: "ipc"}, {Type: "uts"}, {Type: "mount"}, {Type: "network"}, {Type: "cgroup"}, {Type: "user"}},
 		Seccomp:    true, Architectures: 1, MasksKcore: true,
-		Files: []specs.POSIXRlimit{{Type: "RLIMIT_NOFILE", Hard: 4096, Soft: 4096}},
+		Limits: []specs.POSIXRlimit{
+			{Type: "RLIMIT_NOFILE", Hard: 4096, Soft: 4096},
+			{Type: "RLIMIT_CORE"},
+			{Type: "RLIMIT_MEMLOCK", Hard: 1 << 20, Soft: 1 << 20},
+			{Type: "RLIMIT_RTPRIO"},
+			{Type: "RLIMIT_NICE"},
+		},
+		Huge: []specs.LinuxHugepageLimit{{Pagesize: "2MB"}},
+		Own: []specs.Mount{
+			{Destination: "/work", Type: "bind", Source: "/disks/job-1/data", Options: []string{"bind"}},
+			{Destination: "/run/secrets", Type: "bind", Source: "/run/j/secrets", Options: []string{"bind", "ro", "nosuid", "nodev", "noexec"}},
+		},
+		Root: "/run/j/root", UIDs: mapping, GIDs: mapping, KillFirst: 900,
 	}
 	r := s.Linux.Resources
 	got := summary{
@@ -64,7 +88,9 @@ func TestRuncIsToldEveryLimit(t *testing.T) {
 		Memory: r.Memory.Limit, Swap: r.Memory.Swap, Namespaces: s.Linux.Namespaces, Readonly: s.Root.Readonly,
 		Seccomp:       s.Linux.Seccomp != nil && s.Linux.Seccomp.DefaultAction == specs.ActErrno,
 		Architectures: len(s.Linux.Seccomp.Architectures),
-		MasksKcore:    slices.Contains(s.Linux.MaskedPaths, "/proc/kcore"), Hooked: s.Hooks != nil, Files: s.Process.Rlimits,
+		MasksKcore:    slices.Contains(s.Linux.MaskedPaths, "/proc/kcore"), Hooked: s.Hooks != nil, Limits: s.Process.Rlimits,
+		Huge: r.HugepageLimits, Own: s.Mounts[len(s.Mounts)-2:], Root: s.Root.Path, UIDs: s.Linux.UIDMappings, GIDs: s.Linux.GIDMappings,
+		KillFirst: *s.Process.OOMScoreAdj,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -215,6 +241,12 @@ func TestAConfigurationThatCannotWorkIsRefused(t *testing.T) {
 		"an unclean cgroup":   func(c *Config) { c.CgroupParent = "/../x" },
 		"a cgroup of all":     func(c *Config) { c.CgroupParent = "/" },
 		"a relative log path": func(c *Config) { c.LogDir = "logs" },
+		"relative disks":      func(c *Config) { c.VolumeDir = "disks" },
+		"no place for disks":  func(c *Config) { c.Address = "/run/x.sock" },
+		"relative jobs":       func(c *Config) { c.JobsDir = "jobs" },
+		"ids of the house":    func(c *Config) { c.IDBase = 1000 },
+		"ids beyond the last": func(c *Config) { c.IDBase = idLimit },
+		"an odd protection":   func(c *Config) { c.Without = []string{"everything"} },
 	} {
 		cfg := good
 		spoil(&cfg)

@@ -31,7 +31,7 @@ func (e *Engine) Purge(ctx context.Context) error {
 	ids := e.jobIDs()
 	err := e.purgeJobs(ctx)
 	if e.daemon == nil {
-		return errors.Join(err, e.purgeImages(ctx), e.purgeFiles(ctx, nil))
+		return errors.Join(err, e.purgeImages(ctx), e.disks.Purge(ctx), e.purgeFiles(ctx, nil))
 	}
 	if err != nil {
 		// What containerd could not end is ended by hand below.
@@ -46,7 +46,7 @@ func (e *Engine) Purge(ctx context.Context) error {
 	if err := e.endProcesses(ctx); err != nil {
 		return err
 	}
-	return errors.Join(e.unmountAll(), e.purgeFiles(ctx, ids))
+	return errors.Join(e.unmountAll(), e.disks.Purge(ctx), e.purgeFiles(ctx, ids))
 }
 
 // endRun makes Run return, so that it does not start again what is being ended.
@@ -118,11 +118,7 @@ func (e *Engine) purgeImages(ctx context.Context) error {
 func (e *Engine) endProcesses(ctx context.Context) error {
 	logPrefix := ":" + e.cfg.LogDir + "/"
 	ours := func(args []string) bool {
-		if strings.HasPrefix(filepath.Base(args[0]), "containerd-shim") {
-			i := slices.Index(args, "-address")
-			return i >= 0 && i+1 < len(args) && args[i+1] == e.cfg.Socket
-		}
-		return len(args) == 3 && args[1] == e.cfg.LoggerArgs[0] && strings.Contains(args[2], logPrefix)
+		return e.isShim(args) || len(args) == 3 && args[1] == e.cfg.LoggerArgs[0] && strings.Contains(args[2], logPrefix)
 	}
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		left := findProcesses(ours)
@@ -161,12 +157,12 @@ func (e *Engine) unmountAll() error {
 
 // purgeFiles removes what is left on disk, by name: a folder that was configured by mistake loses nothing else.
 func (e *Engine) purgeFiles(ctx context.Context, ids []string) error {
-	errs := []error{removeCgroups(ctx, e.cfg.CgroupParent), removeTree(filepath.Join(e.cfg.RuncRoot, e.cfg.Namespace))}
+	errs := []error{e.purgeNetworks(ctx), e.closeJobsDir(), removeCgroups(ctx, e.cfg.CgroupParent), removeTree(filepath.Join(e.cfg.RuncRoot, e.cfg.Namespace))}
 	for _, id := range ids {
 		// The shim names its socket after the containerd, the namespace and the job.
 		name := sha256.Sum256([]byte(filepath.Join(e.cfg.Socket, e.cfg.Namespace, id)))
 		errs = append(errs, removeTree(fmt.Sprintf("%s/%x", shimSockets, name)))
-		errs = append(errs, e.removeFiles(id))
+		errs = append(errs, e.removeFiles(ctx, id))
 	}
 	dirs := []string{e.cfg.RuncRoot, e.cfg.LogDir}
 	if e.daemon != nil {
@@ -189,6 +185,16 @@ func (e *Engine) purgeFiles(ctx context.Context, ids []string) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func (e *Engine) purgeNetworks(ctx context.Context) error {
+	if e.cfg.Networks == nil {
+		return nil
+	}
+	if err := e.endRun(ctx); err != nil { // or it brings the rules back
+		return err
+	}
+	return e.cfg.Networks.Purge(ctx)
 }
 
 func removeTree(path string) error {

@@ -50,6 +50,11 @@ func (e *Engine) Run(ctx context.Context) error {
 	unpin := context.AfterFunc(e.ctx, cancel)
 	defer unpin()
 
+	var networks sync.WaitGroup
+	defer networks.Wait()
+	defer cancel()
+	networks.Go(func() { e.runNetworks(ctx) })
+
 	known := map[string]*finalState{}
 	wait := firstBackoff
 	for ctx.Err() == nil && !isClosed(e.stop) {
@@ -89,6 +94,9 @@ func (e *Engine) session(ctx context.Context, known map[string]*finalState) erro
 	if err := e.awaitAnswer(ctx, died); err != nil {
 		return err
 	}
+	if err := e.prepareHost(ctx); err != nil {
+		return err
+	}
 	// Subscribe before looking, so that no end of a job falls in between.
 	envelopes, errs := e.client.EventService().Subscribe(ctx, `topic~="^/tasks/"`)
 	missing, err := e.reapAll(ctx, true, nil, known)
@@ -99,7 +107,9 @@ func (e *Engine) session(ctx context.Context, known map[string]*finalState) erro
 	defer reconciling.Wait()
 	defer cancel()
 	reconciling.Go(func() { e.reconcile(ctx, missing, known) })
+	reconciling.Go(func() { e.watchDisks(ctx) })
 	e.setReady(true)
+	e.beginCheck()
 	defer e.setReady(false)
 	health := time.NewTicker(healthEvery)
 	defer health.Stop()
@@ -170,6 +180,12 @@ func (e *Engine) answers(ctx context.Context) bool {
 	defer cancel()
 	_, err := e.client.Version(ctx)
 	return err == nil
+}
+
+func (e *Engine) isReady() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return isClosed(e.ready)
 }
 
 func (e *Engine) setReady(up bool) {

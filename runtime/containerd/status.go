@@ -24,8 +24,11 @@ type finalState struct {
 	Lost     bool      `json:"lost,omitempty"` // nobody saw it; the rest is empty
 	Code     int       `json:"code"`
 	OOMKills uint64    `json:"oomKills"`
+	DiskFull bool      `json:"diskFull,omitempty"`
 	At       time.Time `json:"at"`
 	CPUNanos *uint64   `json:"cpuNanos,omitempty"` // nil when it could not be read
+	NetIn    uint64    `json:"netIn,omitempty"`
+	NetOut   uint64    `json:"netOut,omitempty"`
 }
 
 func (f finalState) exit() *runtime.Exit {
@@ -33,6 +36,7 @@ func (f finalState) exit() *runtime.Exit {
 		return nil
 	}
 	e := runtime.NewExit(f.Code, f.OOMKills)
+	e.DiskFull = f.DiskFull && f.Code != 0
 	return &e
 }
 
@@ -58,6 +62,9 @@ func (e *Engine) List(ctx context.Context) ([]runtime.Status, error) {
 	}
 	all := make([]runtime.Status, 0, len(list))
 	for _, c := range list {
+		if isCheck(c.ID) {
+			continue
+		}
 		st, err := e.status(ctx, c, nil)
 		if isNotFound(err) {
 			continue // removed meanwhile, or never made whole
@@ -150,5 +157,7 @@ func savedFinal(c containers.Container) (finalState, bool, error) {
 // observe reads the end off a stopped task. The kernel's own count of its kills is asked, because the events
 // about them may come late or be lost; its cgroup lives as long as the task.
 func (e *Engine) observe(t *task.Process) finalState {
-	return finalState{Code: int(t.ExitStatus), OOMKills: oomKills(e.cfg.CgroupParent, t.ID), At: t.ExitedAt.AsTime()}
+	return finalState{
+		Code: int(t.ExitStatus), OOMKills: oomKills(e.cfg.CgroupParent, t.ID), DiskFull: e.disks.Full(t.ID), At: t.ExitedAt.AsTime(),
+	}
 }

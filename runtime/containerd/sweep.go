@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/containerd/containerd/api/services/tasks/v1"
-	"github.com/containerd/containerd/v2/core/snapshots"
 	"github.com/containerd/errdefs"
 
 	"haggle/runtime"
@@ -27,7 +26,7 @@ func (e *Engine) Sweep(ctx context.Context, keep func(id string) bool) (runtime.
 	}
 	var errs []error
 	for _, id := range ids {
-		if keep(id) {
+		if keep(id) || id == e.check.running() {
 			continue
 		}
 		if err := e.Remove(ctx, id); err != nil {
@@ -36,7 +35,7 @@ func (e *Engine) Sweep(ctx context.Context, keep func(id string) bool) (runtime.
 		}
 		report.Jobs = append(report.Jobs, id)
 	}
-	errs = append(errs, e.sweepSnapshots(ctx, keep, &report), e.sweepLogs(ctx, keep, &report))
+	errs = append(errs, e.sweepLogs(ctx, keep, &report), e.sweepFiles(ctx, keep, &report))
 	return report, errors.Join(errs...)
 }
 
@@ -88,27 +87,37 @@ func (e *Engine) sweepOrphan(ctx context.Context, id string, remove func() error
 	return true, remove()
 }
 
-func (e *Engine) sweepSnapshots(ctx context.Context, keep func(string) bool, report *runtime.SweepReport) error {
-	service := e.client.SnapshotService(e.cfg.Snapshotter)
-	var found []string
-	err := service.Walk(ctx, func(_ context.Context, info snapshots.Info) error {
-		// Jobs have active snapshots under their ids; images have committed ones, and their unpacking has
-		// active ones under names that are no ids.
-		if info.Kind == snapshots.KindActive && runtime.ValidateID(info.Name) == nil && !keep(info.Name) {
-			found = append(found, info.Name)
-		}
-		return nil
-	})
+// sweepFiles removes the folders, disks and networks of jobs that have no container.
+func (e *Engine) sweepFiles(ctx context.Context, keep func(string) bool, report *runtime.SweepReport) error {
+	folders, err := e.jobDirs()
 	if err != nil {
-		return classify(err, "list file systems")
+		return fmt.Errorf("list folders of jobs: %w", err)
 	}
-	for _, id := range found {
-		done, err := e.sweepOrphan(ctx, id, func() error { return service.Remove(ctx, id) })
-		if err != nil {
-			return classify(err, "delete file system of job %s", id)
+	disks, err := e.disks.List()
+	if err != nil {
+		return fmt.Errorf("list disks: %w", err)
+	}
+	var networks []string
+	if e.cfg.Networks != nil {
+		if networks, err = e.cfg.Networks.Jobs(ctx); err != nil {
+			return err
 		}
-		if done {
-			report.Snapshots = append(report.Snapshots, id)
+	}
+	for _, kind := range []struct {
+		ids  []string
+		done *[]string
+	}{{folders, &report.Snapshots}, {disks, &report.Disks}, {networks, &report.Networks}} {
+		for _, id := range kind.ids {
+			if keep(id) {
+				continue
+			}
+			done, err := e.sweepOrphan(ctx, id, func() error { return e.discardFiles(ctx, id) })
+			if err != nil {
+				return err
+			}
+			if done {
+				*kind.done = append(*kind.done, id)
+			}
 		}
 	}
 	return nil
@@ -124,7 +133,7 @@ func (e *Engine) sweepLogs(ctx context.Context, keep func(string) bool, report *
 		if !isLog || keep(id) || slices.Contains(report.Logs, id) {
 			continue
 		}
-		done, err := e.sweepOrphan(ctx, id, func() error { return e.removeFiles(id) })
+		done, err := e.sweepOrphan(ctx, id, func() error { return e.removeFiles(ctx, id) })
 		if err != nil {
 			return fmt.Errorf("delete log of job %s: %w", id, err)
 		}

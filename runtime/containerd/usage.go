@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +27,10 @@ func (e *Engine) Usage(ctx context.Context, id string) (runtime.Usage, error) {
 		return runtime.Usage{}, err
 	}
 	if st.State != runtime.Stopped {
-		return e.metrics(ctx, id)
+		u, err := e.metrics(ctx, id)
+		u.DiskBytes = e.diskUse(id)
+		u.NetInBytes, u.NetOutBytes = e.traffic(ctx, id)
+		return u, err
 	}
 	if err := e.reap(ctx, id, nil); err != nil { // the engine may not have come to it yet
 		return runtime.Usage{}, err
@@ -42,7 +46,18 @@ func (e *Engine) Usage(ctx context.Context, id string) (runtime.Usage, error) {
 	if !saved || final.CPUNanos == nil {
 		return runtime.Usage{}, fmt.Errorf("usage of job %s: %w", id, runtime.ErrNotFound)
 	}
-	return runtime.Usage{CPUNanos: *final.CPUNanos}, nil
+	return runtime.Usage{
+		CPUNanos: *final.CPUNanos, DiskBytes: e.diskUse(id), NetInBytes: final.NetIn, NetOutBytes: final.NetOut,
+	}, nil
+}
+
+// diskUse is what a job's disk holds; 0 also when nobody can tell.
+func (e *Engine) diskUse(id string) uint64 {
+	u, err := e.disks.Usage(id)
+	if err != nil {
+		return 0
+	}
+	return u.UsedBytes
 }
 
 func (e *Engine) metrics(ctx context.Context, id string) (runtime.Usage, error) {
@@ -96,12 +111,20 @@ func (e *Engine) Probe(ctx context.Context) (runtime.Capabilities, error) {
 	if err != nil {
 		return runtime.Capabilities{}, errors.Join(fmt.Errorf("version of runc: %w", err), ctx.Err())
 	}
-	return runtime.Capabilities{
-		Engine:    "containerd " + strings.TrimPrefix(v.Version, "v"),
-		Runner:    "runc " + runcVersion(string(out)),
-		Isolation: "runc",
-		Cgroup:    cgroupVersion(),
-	}, nil
+	caps := runtime.Capabilities{
+		Protections: e.checked(ctx),
+		Engine:      "containerd " + strings.TrimPrefix(v.Version, "v"),
+		Runner:      "runc " + runcVersion(string(out)),
+		Cgroup:      cgroupVersion(),
+	}
+	caps.Isolation = isolationOf(caps.Protections)
+	if e.cfg.Networks != nil { // they tell whether jobs reach the internet; what they must not reach was tried from inside
+		caps.Protections = slices.Concat(caps.Protections, e.cfg.Networks.Check(ctx))
+	}
+	if e.cfg.Devices != nil {
+		caps.Devices = e.cfg.Devices.List()
+	}
+	return caps, nil
 }
 
 // runcVersion reads the first line of `runc --version`: "runc version 1.1.5+ds1".

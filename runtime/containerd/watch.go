@@ -36,6 +36,9 @@ func (h *hub) watch(ctx context.Context) <-chan runtime.Event {
 }
 
 func (h *hub) tell(e runtime.Event) {
+	if isCheck(e.ID) {
+		return
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for w := range h.watchers {

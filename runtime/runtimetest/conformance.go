@@ -233,7 +233,11 @@ func (s *suite) refusals(t *testing.T) {
 	} {
 		bad := spec
 		c.spoil(&bad)
-		if err := s.Runtime.Create(s.context(t), bad); !errors.Is(err, c.want) {
+		err := s.Runtime.Create(s.context(t), bad)
+		if errors.Is(c.want, runtime.ErrUnsupported) && errors.Is(err, runtime.ErrNoDevice) {
+			continue // an engine that passes devices knows which ones there are
+		}
+		if !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

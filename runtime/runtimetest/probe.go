@@ -39,6 +39,13 @@ type Process struct {
 //	alloc MIB        takes memory, then ends with 0
 //	flood BYTES      so many bytes on stdout in lines of 100, then ends with 0
 //	spin             uses the processor until SIGTERM
+//	cat PATH…        the content of each file
+//	write PATH TEXT  makes a file
+//	stat PATH…       owner, group and permissions of each file in a line
+//	open PATH…       opens each file to read and write and prints a line of what came of it
+//	mknod PATH N N   makes a character device
+//	fetch HOST:PORT  what a TCP server says, to its end
+//	fill PATH        writes a file until that fails, prints why, then does as polite
 func Probe(ctx context.Context, p *Process) int {
 	if len(p.Args) < 2 {
 		fmt.Fprintln(p.Stderr, "probe: no command")
@@ -62,6 +69,10 @@ func Probe(ctx context.Context, p *Process) int {
 			return 1
 		}
 		_, _ = p.Stdout.Write(b)
+	case "fetch":
+		return fetch(ctx, p, rest)
+	case "cat", "write", "stat", "fill", "open", "mknod":
+		return files(ctx, p, p.Args[1], rest)
 	case "polite":
 		return polite(ctx, p)
 	case "stubborn":

@@ -1,0 +1,61 @@
+//go:build linux
+
+package containerd
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/containerd/containerd/v2/core/containers"
+
+	"haggle/runtime"
+)
+
+// Labels of a container. Those of the job's Spec follow the prefix labelSpecs.
+const (
+	labelSpec    = "haggle.spec"    // runtime.Spec.Hash
+	labelStarted = "haggle.started" // time of the order to start
+	labelNetwork = "haggle.network" // runtime.Network, of a job that has one
+	labelFinal   = "haggle.final"   // finalState
+	labelDevices = "haggle.devices" // the devices that it holds until it has ended
+	labelIDs     = "haggle.ids"     // the first id of the job's range on the host
+	labelSpecs   = "haggle.label/"
+)
+
+// jobLabels are those of a job that is made.
+func jobLabels(spec runtime.Spec, firstID uint32) (map[string]string, error) {
+	all := map[string]string{labelSpec: spec.Hash(), labelIDs: strconv.FormatUint(uint64(firstID), 10)}
+	for k, v := range spec.Labels {
+		all[labelSpecs+k] = v
+	}
+	for label, value := range map[string]any{labelDevices: spec.Devices, labelNetwork: spec.Network} {
+		if (label == labelDevices && !realDevices(spec)) || (label == labelNetwork && spec.Network.Mode == runtime.NetworkNone) {
+			continue
+		}
+		b, err := json.Marshal(value)
+		if err != nil {
+			return nil, err
+		}
+		all[label] = string(b)
+	}
+	return all, nil
+}
+
+// firstID is the first id of a job's range; false when it has none.
+func firstID(c containers.Container) (uint32, bool) {
+	n, err := strconv.ParseUint(c.Labels[labelIDs], 10, 32)
+	return uint32(n), err == nil && n > 0
+}
+
+// readLabel decodes a label that may not be there.
+func readLabel(c containers.Container, label string, into any) error {
+	s, ok := c.Labels[label]
+	if !ok {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(s), into); err != nil {
+		return fmt.Errorf("label %s of job %s: %w", label, c.ID, err)
+	}
+	return nil
+}
