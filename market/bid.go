@@ -2,6 +2,7 @@ package market
 
 import (
 	"crypto/ed25519"
+	"fmt"
 	"slices"
 	"strconv"
 )
@@ -17,6 +18,24 @@ type Resources struct {
 	Threads int64 `cbor:"1,keyasint" json:"threads"`
 	Memory  int64 `cbor:"2,keyasint" json:"memory_bytes"`
 	DiskMB  int64 `cbor:"3,keyasint" json:"disk_mb"`
+	// UpBits and DownBits are bits a second out of the job and into it: what the rig lets through, and no more. 0 where nothing
+	// is promised.
+	UpBits   int64 `cbor:"4,keyasint,omitempty" json:"up_bps,omitempty"`
+	DownBits int64 `cbor:"5,keyasint,omitempty" json:"down_bps,omitempty"`
+}
+
+// DefaultDiskMB is the disk of a bid that names none, unless its share is smaller.
+const DefaultDiskMB = int64(10_000)
+
+// negative reports whether any of the resources is below nothing.
+func (r Resources) negative() bool {
+	return min(r.Threads, r.Memory, r.DiskMB, r.UpBits, r.DownBits) < 0
+}
+
+// covers reports whether r is at least what is asked for.
+func (r Resources) covers(asked Resources) bool {
+	return r.Threads >= asked.Threads && r.Memory >= asked.Memory && r.DiskMB >= asked.DiskMB &&
+		r.UpBits >= asked.UpBits && r.DownBits >= asked.DownBits
 }
 
 // Limits bound what can be used before somebody agrees to it. They are three and never mixed.
@@ -93,7 +112,7 @@ func (b Bid) Validate() error {
 		return bad("its receipt interval is out of range")
 	case b.Limits.UnsignedMs <= 0 || b.Limits.UnattendedMs < Unlimited || b.Limits.Credit < Unlimited:
 		return bad("its limits are out of range")
-	case b.Resources.Threads < 0 || b.Resources.Memory < 0 || b.Resources.DiskMB < 0:
+	case b.Resources.negative():
 		return bad("its resources are negative")
 	}
 	return b.Prices.Validate()
@@ -125,7 +144,7 @@ func Admit(o Offer, offer Hash, b Bid, now int64) error {
 	if err := admitResources(o, b); err != nil {
 		return err
 	}
-	return admitBudget(b)
+	return admitBudget(o, b)
 }
 
 func admitLimits(r Rules, b Bid) error {
@@ -150,9 +169,10 @@ func exceeds(asked, allowed int64) bool {
 
 func admitResources(o Offer, b Bid) error {
 	have := o.Share(int(b.Count))
-	if b.Resources.Threads > have.Threads || b.Resources.Memory > have.Memory || b.Resources.DiskMB > have.DiskMB {
-		return NewError(CodeBadLimits, "limit", "more threads, memory or disk than the slots come with", "most",
-			strconv.FormatInt(have.Threads, 10)+" threads, "+strconv.FormatInt(have.Memory>>20, 10)+" MiB")
+	if !have.covers(b.Resources) {
+		return NewError(CodeBadLimits, "limit", "more threads, memory, disk or bandwidth than the slots come with", "most",
+			fmt.Sprintf("%d threads, %d MiB, %d MB of disk, %d kbit/s up and %d down", have.Threads, have.Memory>>20, have.DiskMB,
+				have.UpBits/1000, have.DownBits/1000))
 	}
 	return nil
 }
@@ -160,23 +180,36 @@ func admitResources(o Offer, b Bid) error {
 // FirstMinute is the time that a budget must cover at least, unless the whole lease is shorter. Milliseconds.
 const FirstMinute = int64(60_000)
 
-func admitBudget(b Bid) error {
-	minute, err := b.Prices.Bill(UsageAt(min(FirstMinute, b.DurationMs), int(b.Count), b.Resources.DiskMB, 0, 0))
-	if err != nil {
+func admitBudget(o Offer, b Bid) error {
+	disk := o.DiskMB(int(b.Count), b.Resources.DiskMB)
+	minute, err := b.Prices.Bill(UsageAt(min(FirstMinute, b.DurationMs), int(b.Count), disk, 0, 0))
+	switch {
+	case err != nil:
 		return err
-	}
-	if minute.Total > b.Budget {
+	case minute.Total > b.Budget:
 		return NewError(CodeBudgetTooSmall, "budget", b.Budget.String(), "minute", minute.Total.String())
+	case b.Limits.Credit != Unlimited && minute.Total > Micro(b.Limits.Credit):
+		return NewError(CodeBudgetTooSmall, "budget", Micro(b.Limits.Credit).String(), "minute", minute.Total.String())
 	}
 	return nil
 }
 
-// Share returns the host resources that come with a number of the offer's slots.
+// DiskMB returns the disk that a number of slots is granted where a bid asks for so much, or for none: 0.
+func (o Offer) DiskMB(slots int, asked int64) int64 {
+	if asked > 0 {
+		return asked
+	}
+	return min(DefaultDiskMB, o.Share(slots).DiskMB)
+}
+
+// Share returns the host resources that come with a number of the offer's slots. The disk that is left is divided among the slots
+// that are free.
 func (o Offer) Share(slots int) Resources {
 	return Resources{
 		Threads: o.Host.SlotThreads * int64(slots),
 		Memory:  o.Host.SlotMemory * int64(slots),
-		DiskMB:  o.Host.DiskFree / 1_000_000 * int64(slots) / int64(max(1, len(o.Slots))),
+		DiskMB:  o.Host.DiskFree / 1_000_000 * int64(slots) / int64(max(1, len(o.Free()))),
+		UpBits:  o.Host.SlotUp * int64(slots), DownBits: o.Host.SlotDown * int64(slots),
 	}
 }
 

@@ -32,6 +32,14 @@ func TestABidThatDoesNotFitTheOfferIsRefusedWithItsReason(t *testing.T) {
 		{"more unattended time than the rig allows", func(o *market.Offer, b *market.Bid, _ *int64) {
 			o.Rules.MaxUnattended, b.Limits.UnattendedMs = 1000, market.Unlimited
 		}, market.CodeBadLimits},
+		{"disk that costs more than the budget has for the first minute", func(o *market.Offer, b *market.Bid, _ *int64) {
+			o.Prices.Disk, b.Prices.Disk, b.Budget = 3_600_000, 3_600_000, 500_000 // 10 GB for a minute are 0.60
+		}, market.CodeBudgetTooSmall},
+		{"a credit below the first minute", func(o *market.Offer, b *market.Bid, _ *int64) { o.Rules.Credit, b.Limits.Credit = 5_999, 5_999 }, market.CodeBudgetTooSmall},
+		{"more credit than the rig gives", func(o *market.Offer, b *market.Bid, _ *int64) { o.Rules.Credit = 5_000_000 }, market.CodeBadLimits},
+		{"more disk than the share", func(_ *market.Offer, b *market.Bid, _ *int64) { b.Resources.DiskMB = 50_001 }, market.CodeBadLimits},
+		{"more bandwidth than is promised", func(_ *market.Offer, b *market.Bid, _ *int64) { b.Resources.UpBits = 1 }, market.CodeBadLimits},
+		{"as much bandwidth as is promised", func(o *market.Offer, b *market.Bid, _ *int64) { o.Host.SlotUp, b.Resources.UpBits = 1e6, 1e6 }, ""},
 		{"more memory than comes with the slots", func(_ *market.Offer, b *market.Bid, _ *int64) { b.Resources.Memory = 1 << 40 }, market.CodeBadLimits},
 	}
 	for _, test := range tests {
@@ -79,6 +87,10 @@ func TestARenterSignsOnlyAGrantThatEchoesItsBid(t *testing.T) {
 		{"slots", func(t *market.Terms) { t.Slots[0].Model = "RTX_3090" }},
 		{"slots", func(t *market.Terms) { t.Slots[0].Card[0] ^= 1 }},
 		{"resources", func(t *market.Terms) { t.Resources.Memory-- }},
+		{"resources", func(t *market.Terms) { t.Resources.DownBits-- }},
+		{"disk", func(t *market.Terms) { t.Resources.DiskMB++ }},
+		{"resources", func(t *market.Terms) { t.Resources.DiskMB = 4999 }},
+		{"egress", func(t *market.Terms) { t.Egress = true }},
 		{"prices", func(t *market.Terms) { t.Prices.Slot++ }},
 		{"prices", func(t *market.Terms) { t.Prices.Disk++ }},
 		{"budget", func(t *market.Terms) { t.Budget++ }},
@@ -95,10 +107,17 @@ func TestARenterSignsOnlyAGrantThatEchoesItsBid(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.field, func(t *testing.T) {
-			terms, b := markettest.Terms(), markettest.Bid()
-			bid := terms.Bid
+			o, b := markettest.Offer(), markettest.Bid()
+			o.Prices.Disk, b.Prices.Disk, b.Resources.DiskMB = 100, 100, 5000
+			o.Host.SlotDown = 1e6
+			slots, err := market.Pick(o, b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bid := market.Hash{5}
+			terms := market.Grant(o, b, bid, slots, markettest.Now, market.Nonce{9})
 			test.change(&terms)
-			err := market.CheckGrant(terms, markettest.Offer(), b, bid, markettest.Now)
+			err = market.CheckGrant(terms, o, b, bid, markettest.Now)
 			if test.field == "" && err != nil || test.field != "" && (market.CodeOf(err) != market.CodeGrantMismatch || market.Public(err).Arg("field") != test.field) {
 				t.Errorf("got %v", err)
 			}
@@ -116,4 +135,35 @@ func TestAnEnvironmentIsBoundToItsJobAndWellFormed(t *testing.T) {
 			t.Errorf("%q is well formed", bad)
 		}
 	}
+}
+
+func TestADiskThatIsNotAskedForIsSmallAndNeverMoreThanPaidFor(t *testing.T) {
+	o, b := markettest.Offer(), markettest.Bid()
+	o.Prices.Disk, b.Prices.Disk = 100, 100
+	slots, err := market.Pick(o, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	terms := market.Grant(o, b, hashOf(b), slots, markettest.Now, market.Nonce{9})
+	if terms.Resources.DiskMB != market.DefaultDiskMB {
+		t.Errorf("%d MB are granted", terms.Resources.DiskMB)
+	}
+	terms.Resources.DiskMB++
+	if err := market.CheckGrant(terms, o, b, hashOf(b), markettest.Now); market.CodeOf(err) != market.CodeGrantMismatch {
+		t.Errorf("a megabyte more, which costs: %v", err)
+	}
+	o.Prices.Disk, b.Prices.Disk, terms.Prices.Disk = 0, 0, 0
+	terms.Bid = hashOf(b)
+	if err := market.CheckGrant(terms, o, b, hashOf(b), markettest.Now); err != nil {
+		t.Errorf("a megabyte more that is free: %v", err)
+	}
+	o.Host.DiskFree = 8e9
+	if got := o.DiskMB(1, 0); got != 4000 {
+		t.Errorf("of a share of 4000 MB, %d are granted", got)
+	}
+}
+
+// hashOf is the hash of a bid.
+func hashOf(b market.Bid) market.Hash {
+	return market.SealBid(markettest.Network, markettest.Renter(), b).Hash()
 }

@@ -32,7 +32,10 @@ const (
 	CodePriceTooLow    Code = "price_too_low"
 	CodeBadDuration    Code = "bad_duration"
 	CodeBadLimits      Code = "bad_limits"
-	CodeNotLab         Code = "not_lab"
+	CodeNotTrusted     Code = "not_trusted"
+	CodeNoCredit       Code = "no_credit"
+	CodeOwnerUnknown   Code = "owner_unknown"
+	CodeImageRefused   Code = "image_refused"
 	CodePaused         Code = "paused"
 	CodeUnsupported    Code = "unsupported"
 	CodeHoldExpired    Code = "hold_expired"
@@ -56,6 +59,14 @@ const (
 	CodeDiskFull       Code = "disk_full"
 	CodeCardUnknown    Code = "card_unknown"
 	CodeNotRentable    Code = "not_rentable"
+	CodeNoRoom         Code = "no_room"
+	CodeCardBusy       Code = "card_busy"
+	CodeCardPolicy     Code = "card_policy"
+	CodeCardMissing    Code = "card_missing"
+	CodeImageGone      Code = "image_gone"
+	CodeImageTooBig    Code = "image_too_big"
+	CodeBadJob         Code = "bad_job"
+	CodeJobUnsupported Code = "job_unsupported"
 )
 
 type entry struct {
@@ -120,11 +131,14 @@ func tradeErrors(code Code) (entry, bool) {
 		CodeSlotTaken:      {ClassRefused, "{free} of the {wanted} slots asked for are free now", "someone was faster; run `haggle offers` and choose another"},
 		CodeImageUnknown:   {ClassRefused, "the rig does not have image {image}", "its images are: {images}"},
 		CodeBudgetTooSmall: {ClassBudget, "a budget of {budget} does not pay for the first minute, which costs {minute}", "raise --budget, or search for a lower price with dph<PRICE"},
-		CodeNotRentable:    {ClassRefused, "this rig shows its cards and does not rent them yet", "choose another offer; this version gives jobs simulated cards only"},
+		CodeNotRentable:    {ClassRefused, "this rig shows its cards and cannot give them to jobs", "choose another offer; `haggled doctor` on the rig says what is missing"},
 		CodePriceTooLow:    {ClassRefused, "the price {price} is below the ask {ask}", "bid the ask: firm leases are not auctioned"},
 		CodeBadDuration:    {ClassRefused, "a lease of {duration} is outside the rig's range {min} to {max}", "change --for"},
 		CodeBadLimits:      {ClassRefused, "{limit} is more than the rig allows ({most})", "lower it, or choose another rig"},
-		CodeNotLab:         {ClassRefused, "this version grants leases on lab networks only", "`haggle lab up` starts a whole market on this machine"},
+		CodeNotTrusted:     {ClassRefused, "this rig takes bids only from owners that its owner trusts, and {owner} is not among them", "send that key (`haggle status` shows it) to the rig's owner; paying ahead, which needs no trust, comes later"},
+		CodeNoCredit:       {ClassRefused, "{owed} is owed to this rig already, of a credit of {credit}", "wait until the older leases are closed, or ask the rig's owner for more credit"},
+		CodeOwnerUnknown:   {ClassNotFound, "{owner} is not among the trusted owners", "the rig's status lists them"},
+		CodeImageRefused:   {ClassRefused, "the rig's owner does not allow image {image}: {why}", "allowed: {allowed}"},
 		CodePaused:         {ClassRefused, "the rig's owner has paused new leases", "choose another offer; running leases go on"},
 		CodeUnsupported:    {ClassRefused, "{what} is not supported by this version", "{instead}"},
 		CodeHoldExpired:    {ClassRefused, "the rig's hold on the slots ran out before the lease was signed", "bid again; the connection to the rig may be slow"},
@@ -147,6 +161,14 @@ func leaseErrors(code Code) (entry, bool) {
 		CodeNoLog:          {ClassNotFound, "the log of this lease is gone", "rigs keep a job's log until the lease is wiped"},
 		CodeNotRunning:     {ClassFailed, "the job is not running", "`haggle leases` shows its state"},
 		CodeStartFailed:    {ClassRefused, "the rig could not start the job: {reason}", "nothing is billed; choose another rig or image"},
+		CodeNoRoom:         {ClassRefused, "the rig has no room for the job's disk", "ask for less disk, or choose another rig"},
+		CodeCardBusy:       {ClassRefused, "another job of the rig holds a card of this lease", "nothing is billed; choose another rig, or try again in a minute"},
+		CodeCardPolicy:     {ClassRefused, "the rig does not pass this card on: what its driver asks for is given to no job", "nothing is billed; choose another rig"},
+		CodeCardMissing:    {ClassRefused, "a card of this lease is gone, or the rig cannot pass it on", "nothing is billed; choose another rig"},
+		CodeImageGone:      {ClassRefused, "the rig does not have the image any more", "nothing is billed; run `haggle offers` again"},
+		CodeImageTooBig:    {ClassRefused, "the image takes more room than the rig allows", "nothing is billed; choose a smaller image or another rig"},
+		CodeBadJob:         {ClassRefused, "the job as described cannot start on this rig", "check its arguments and environment: their size and form"},
+		CodeJobUnsupported: {ClassRefused, "the rig cannot do what the job needs", "nothing is billed; choose another rig"},
 		CodeNoReceipts:     {ClassNotFound, "the lease has no receipt yet", "the first comes 10 seconds after the job's start"},
 	}[code]
 	return e, ok

@@ -10,7 +10,7 @@ import (
 
 func samples() [][]byte {
 	e := markettest.Evidence()
-	list := [][]byte{e.Offer, e.Bid, e.Lease, e.Encode()}
+	list := [][]byte{e.Offer, e.Bid, e.Lease, e.Outcome, e.Encode()}
 	return append(list, e.Receipts...)
 }
 
@@ -29,6 +29,7 @@ func FuzzSealed(f *testing.F) {
 		_, _, _ = market.OpenLease(markettest.Network, data)
 		_, _, _ = market.OpenReceipt(markettest.Network, data, terms)
 		_, _, _ = market.OpenReject(markettest.Network, data, terms)
+		_, _, _ = market.OpenOutcome(markettest.Network, data, terms)
 		_, _ = market.OpenDelegate(markettest.Network, data)
 	})
 }
@@ -80,6 +81,7 @@ func FuzzMessage(f *testing.F) {
 		market.EndMessage{},
 		market.TunnelRequest{Kind: "log"},
 		market.ChunkMessage{Data: []byte("x")},
+		market.OutcomeMessage{Outcome: []byte("x")},
 	}
 	for _, m := range messages {
 		data, err := market.EncodeMessage(m)

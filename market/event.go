@@ -11,17 +11,22 @@ type (
 	Signed struct{}
 	// Prepared says that the container exists and only has to be started.
 	Prepared struct{}
-	// Failed says that preparing or starting did not work.
-	Failed struct{ Reason Reason }
+	// Failed says that preparing or starting did not work. Code says why in a way that the renter understands; it may be empty.
+	Failed struct {
+		Reason Reason
+		Code   Code
+	}
 	// Started says that the engine has seen the job run.
 	Started struct{}
 	// Exited says that the job is over. RanMs is the engine's own figure of its running time, 0 where it has none: it can
-	// only lower the bill.
+	// only lower the bill. In and Out are the cumulative traffic in bytes, 0 where it is unknown.
 	Exited struct {
-		Code  int64
-		OOM   bool
-		Lost  bool // the engine knows nothing of the job
-		RanMs int64
+		Code     int64
+		OOM      bool
+		DiskFull bool
+		Lost     bool // the engine knows nothing of the job
+		RanMs    int64
+		In, Out  int64
 	}
 	// Tick says that time has passed, with cumulative traffic and evidence about the slots. Shells send one a second.
 	Tick struct {
@@ -44,6 +49,8 @@ type (
 	}
 	// Restarted says that this is the first event in a new process: the monotonic clock has another origin.
 	Restarted struct{}
+	// Scrubbed says that the memory of the lease's cards was overwritten, or why it was not.
+	Scrubbed struct{ Cards []CardWipe }
 	// Removed says that nothing of the job is left in the engine.
 	Removed struct{}
 )
@@ -61,6 +68,7 @@ func (e Agreed) event() string  { return fmt.Sprintf("agreed #%d", e.Receipt.Seq
 func (Rejected) event() string  { return "rejected" }
 func (e Stop) event() string    { return "stop " + string(e.Reason) }
 func (Restarted) event() string { return "restarted" }
+func (Scrubbed) event() string  { return "scrubbed" }
 func (Removed) event() string   { return "removed" }
 
 // Action is something that the shell must do after it has stored the new state. Every action may come again after a
@@ -77,8 +85,13 @@ type (
 	EndJob struct{ GraceMs int64 }
 	// Propose seals the receipt, stores it with the state in one transaction, and sends it. It is the lease's Draft.
 	Propose struct{ Receipt Receipt }
+	// Scrub overwrites the memory of the lease's cards, which no job uses any more, and gives them back their own settings. Until
+	// Scrubbed the lease holds its slots.
+	Scrub struct{}
 	// Remove wipes the job from the engine.
 	Remove struct{}
+	// Attest seals the outcome, stores it with the state in one transaction, and sends it.
+	Attest struct{ Outcome Outcome }
 )
 
 // String implements Action.
@@ -96,4 +109,10 @@ func (a Propose) String() string {
 }
 
 // String implements Action.
+func (Scrub) String() string { return "scrub" }
+
+// String implements Action.
 func (Remove) String() string { return "remove" }
+
+// String implements Action.
+func (a Attest) String() string { return "attest " + a.Outcome.String() }

@@ -20,6 +20,7 @@ type Evidence struct {
 	Lease    []byte
 	Receipts [][]byte // by number
 	Rejects  [][]byte
+	Outcome  []byte // nil where there is none
 }
 
 type evidenceHeader struct {
@@ -28,12 +29,17 @@ type evidenceHeader struct {
 	Network  string `cbor:"3,keyasint"`
 	Receipts uint32 `cbor:"4,keyasint"`
 	Rejects  uint32 `cbor:"5,keyasint"`
+	Outcome  bool   `cbor:"6,keyasint,omitempty"`
 }
 
 // Encode returns the file's bytes.
 func (e Evidence) Encode() []byte {
-	out := encode(evidenceHeader{evidenceMagic, 1, e.Network, uint32(len(e.Receipts)), uint32(len(e.Rejects))})
-	for _, part := range [][][]byte{{e.Offer, e.Bid, e.Lease}, e.Receipts, e.Rejects} {
+	out := encode(evidenceHeader{evidenceMagic, 1, e.Network, uint32(len(e.Receipts)), uint32(len(e.Rejects)), e.Outcome != nil})
+	var outcome [][]byte
+	if e.Outcome != nil {
+		outcome = [][]byte{e.Outcome}
+	}
+	for _, part := range [][][]byte{{e.Offer, e.Bid, e.Lease}, e.Receipts, e.Rejects, outcome} {
 		for _, record := range part {
 			out = append(out, encode(record)...)
 		}
@@ -70,6 +76,11 @@ func DecodeEvidence(data []byte) (Evidence, error) {
 	}
 	if e.Rejects, err = items.list(h.Rejects); err != nil {
 		return Evidence{}, err
+	}
+	if h.Outcome {
+		if err := items.next(&e.Outcome); err != nil {
+			return Evidence{}, err
+		}
 	}
 	if len(items.rest) > 0 {
 		return Evidence{}, bad("bytes after the last record")

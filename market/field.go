@@ -43,6 +43,8 @@ const (
 	fieldRigKey
 	fieldSimulated
 	fieldEgress
+	fieldBidders
+	fieldProtections
 )
 
 // perSlot reports whether the field's value may differ between the slots of one offer.
@@ -95,7 +97,7 @@ func fieldTable() []fieldRow {
 		fieldDiskPrice:   {"disk_price", "storage_cost", kindMoney, "price of one GB of disk for one hour, in the offer's currency", "disk_price<=0.0002"},
 		fieldGeolocation: {"geolocation", "country geo", kindWord, "country of the rig as two letters", "geolocation in [DE,NL]"},
 		fieldReach:       {"reach", "", kindWord, "how the rig is reached: direct, punched, relayed or loopback", "reach=direct"},
-		fieldIsolation:   {"isolation", "", kindWord, "what keeps jobs apart: runc, or none where they are plain processes", "isolation!=none"},
+		fieldIsolation:   {"isolation", "", kindWord, "what keeps jobs apart: runc-userns, runc where some protection does not hold, none where they are plain processes", "isolation=runc-userns"},
 		fieldImage:       {"image", "", kindWord, "name of an image that the rig has and starts at once", "image=train"},
 		fieldMaxDuration: {"max_duration", "duration", kindTime, "longest lease that the rig grants", "max_duration>=2h"},
 		fieldMinDuration: {"min_duration", "", kindTime, "shortest lease that the rig grants", "min_duration<=10m"},
@@ -103,6 +105,8 @@ func fieldTable() []fieldRow {
 		fieldRigKey:      {"rig_key", "key", kindKey, "key of the rig, whole", "rig_key=12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"},
 		fieldSimulated:   {"simulated", "sim", kindSwitch, "whether the cards are simulated; only labs have such offers", "simulated=false"},
 		fieldEgress:      {"egress", "internet", kindSwitch, "whether jobs reach the internet", "egress=true"},
+		fieldBidders:     {"bidders", "", kindWord, "who may bid: anyone, or trusted: owners whose key the rig's owner trusts", "bidders=anyone"},
+		fieldProtections: {"protections", "protection", kindWord, "what stands between a job and the machine and was seen to hold, by name", "protections=user-namespace"},
 	}
 }
 

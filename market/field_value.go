@@ -15,6 +15,7 @@ type value struct {
 	version version
 	key     Key
 	images  []ImageName
+	words   []string
 }
 
 const gib = int64(1) << 30
@@ -61,6 +62,10 @@ func (f fieldID) read(o *Offer, s *Slot) value {
 		return truth(&o.Simulated)
 	case fieldEgress:
 		return truth(&o.Rules.Egress)
+	case fieldBidders:
+		return word(o.Rules.Bidders)
+	case fieldProtections:
+		return value{known: len(o.Host.Protections)+len(o.Host.Weak) > 0, words: o.Host.Protections}
 	}
 	return value{}
 }
@@ -136,6 +141,9 @@ func (v value) show(k kind) string {
 		for i, image := range v.images {
 			names[i] = Printable(image.Name)
 		}
+		for _, w := range v.words {
+			names = append(names, Printable(w))
+		}
 		return cmp.Or(strings.Join(names, ","), "none")
 	default:
 		return operand{num: v.num, version: v.version, key: v.key}.show(k)
@@ -156,10 +164,13 @@ func (v value) compare(w value, k kind) int {
 	}
 }
 
-// firstWord returns the folded word by which a value is sorted: of images, the first.
+// firstWord returns the folded word by which a value is sorted: of a list, the first.
 func (v value) firstWord() string {
 	if len(v.images) > 0 {
 		return foldWord(v.images[0].Name)
+	}
+	if len(v.words) > 0 {
+		return foldWord(v.words[0])
 	}
 	return foldWord(v.text)
 }

@@ -35,7 +35,8 @@ type Judgement struct {
 	Receipts int     // that both sides signed
 	Head     Head    // of the newest that both sides signed
 	Exit     *Exit
-	Guilty   Key // who signed twice, on VerdictFraud
+	Outcome  *Outcome // the rig's word on what became of what the job left behind, if the file has one
+	Guilty   Key      // who signed twice, on VerdictFraud
 }
 
 // Judge checks a file of evidence from its bytes alone: every signature, every link, every line of the bill. It stops at
@@ -115,6 +116,16 @@ func (j *Judgement) receipts(e Evidence) Judgement {
 			return *j
 		}
 		open = true
+	}
+	if e.Outcome != nil {
+		o, _, err := OpenOutcome(e.Network, e.Outcome, j.Terms)
+		if err == nil && o.Lease != j.Lease {
+			err = NewError(CodeBadRecord, "kind", string(KindOutcome), "why", "it belongs to another lease")
+		}
+		if !j.check("the outcome is signed by the rig", err) {
+			return *j
+		}
+		j.Outcome = &o
 	}
 	if open || j.Head.Kind != ReceiptFinal {
 		j.Verdict = VerdictOpen

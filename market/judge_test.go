@@ -10,7 +10,7 @@ import (
 
 func TestEvidenceThatBothSignedIsAgreed(t *testing.T) {
 	j := market.Judge(markettest.Evidence().Encode())
-	if j.Verdict != market.VerdictAgreed || j.Receipts != 3 || j.Head.Total != 7000 || j.Exit == nil {
+	if j.Verdict != market.VerdictAgreed || j.Receipts != 3 || j.Head.Total != 7000 || j.Exit == nil || j.Outcome == nil || j.Outcome.DiskAt == 0 {
 		t.Errorf("verdict %s, %d receipts, total %s, checks %v", j.Verdict, j.Receipts, j.Head.Total, j.Checks)
 	}
 }
@@ -47,6 +47,13 @@ func TestEvidenceJudgesWhatItDoesNotHold(t *testing.T) {
 		{"a receipt in the middle is missing", func(e *market.Evidence) { e.Receipts = [][]byte{e.Receipts[0], e.Receipts[2]} }, market.VerdictInvalid, "receipt 3 follows"},
 		{"the final receipt lacks the renter", func(e *market.Evidence) { e.Receipts[2] = withoutRenter(t, e.Receipts[2]) }, market.VerdictOpen, ""},
 		{"the rig signed two receipts of one number", func(e *market.Evidence) { e.Receipts = append(e.Receipts[:2:2], forked(t, *e)) }, market.VerdictFraud, "receipt 2 exists once"},
+		{"there is no outcome", func(e *market.Evidence) { e.Outcome = nil }, market.VerdictAgreed, ""},
+		{"the outcome is of another rig", func(e *market.Evidence) {
+			e.Outcome = market.SealOutcome(markettest.Network, markettest.Renter(), markettest.Outcome(market.LeaseID{})).Encode()
+		}, market.VerdictInvalid, "the outcome is signed"},
+		{"the outcome is of another lease", func(e *market.Evidence) {
+			e.Outcome = market.SealOutcome(markettest.Network, markettest.Rig(), markettest.Outcome(market.LeaseID{9})).Encode()
+		}, market.VerdictInvalid, "the outcome is signed"},
 		{"the network is another", func(e *market.Evidence) { e.Network = "lab-other" }, market.VerdictInvalid, "the offer is signed"},
 	}
 	for _, test := range tests {

@@ -44,6 +44,9 @@ const (
 	ReasonStart       Reason = "start"        // the job could not be started
 	ReasonLost        Reason = "lost"         // the job vanished from the engine
 	ReasonOOM         Reason = "oom"          // the kernel killed the job for memory
+	ReasonDiskFull    Reason = "disk_full"    // the job failed with its disk full
+	ReasonCredit      Reason = "credit"       // the renter's owner owes the rig as much as it may
+	ReasonTakeback    Reason = "takeback"     // the rig's owner takes a card back
 	ReasonFault       Reason = "fault"        // a card failed
 	ReasonRig         Reason = "rig"          // the rig's owner ended it
 )
@@ -71,6 +74,14 @@ type Lease struct {
 	Gone   bool      `cbor:"13,keyasint"`           // nothing of the job is left in the engine
 	Early  bool      `cbor:"14,keyasint"`           // the container is made while the grant is on its way
 	Ready  bool      `cbor:"15,keyasint"`           // it is made already
+
+	KillAt  int64      `cbor:"16,keyasint,omitempty"` // while stopping: the wall time of SIGKILL
+	Code    Code       `cbor:"17,keyasint,omitempty"` // why the job could not be made or started
+	Touched bool       `cbor:"18,keyasint,omitempty"` // the order to start was given: the job may have used its cards
+	Wiping  bool       `cbor:"19,keyasint,omitempty"` // the job has ended, and the memory of its cards is not overwritten yet
+	Cards   []CardWipe `cbor:"20,keyasint,omitempty"` // what became of that memory
+	WipedAt int64      `cbor:"21,keyasint,omitempty"` // wall time of Scrubbed
+	GoneAt  int64      `cbor:"22,keyasint,omitempty"` // wall time of Removed
 }
 
 // Meter counts a job's time. Only observed running time is billed.
@@ -82,6 +93,8 @@ type Meter struct {
 	Slots      []SlotUse `cbor:"5,keyasint,omitempty"`
 	LastMono   int64     `cbor:"6,keyasint"` // the last reading; means nothing in another process
 	LastWall   int64     `cbor:"7,keyasint"`
+	SeenIn     int64     `cbor:"8,keyasint"` // as the engine counts; In and Out are the part of it that is billed
+	SeenOut    int64     `cbor:"9,keyasint"`
 }
 
 // MaxTickMs is the most time that one reading of the clock can add to a bill: twice the tick of one second. A stopped
@@ -107,14 +120,21 @@ func (l Lease) Total() Micro {
 }
 
 // Holds reports whether the lease keeps its slots from others.
-func (l Lease) Holds() bool { return l.Job != JobEnded }
+func (l Lease) Holds() bool { return l.Job != JobEnded || l.Wiping }
 
 // Closed reports whether nothing is left to do for the lease.
-func (l Lease) Closed() bool { return l.Job == JobEnded && l.Gone && l.Debt != DebtOpen }
+func (l Lease) Closed() bool { return !l.Holds() && l.Gone && l.Debt != DebtOpen }
 
 // Status returns what the rig tells the renter.
 func (l Lease) Status() StatusMessage {
-	return StatusMessage{State: l.Job, Reason: l.Reason, Exit: l.Exit, BilledMs: l.Meter.BilledMs, Total: l.Total(), SinceMs: l.Since}
+	m := StatusMessage{
+		State: l.Job, Reason: l.Reason, Exit: l.Exit, BilledMs: l.Meter.BilledMs, Total: l.Total(), SinceMs: l.Since, Code: l.Code,
+		In: l.Meter.In, Out: l.Meter.Out,
+	}
+	if l.Job == JobStopping {
+		m.KillAt = l.KillAt
+	}
+	return m
 }
 
 func (l Lease) usage() Usage { return l.Terms.UsageAt(l.Meter.BilledMs, l.Meter.In, l.Meter.Out) }

@@ -120,6 +120,12 @@ func (l *life) terms(words []string) {
 			l.lease.Terms.Budget = market.Micro(n)
 		case "duration":
 			l.lease.Terms.DurationMs = n
+		case "credit":
+			l.lease.Terms.Limits.Credit = n
+		case "in":
+			l.lease.Terms.Prices.In = market.Rate(n)
+		case "out":
+			l.lease.Terms.Prices.Out = market.Rate(n)
 		case "unattended":
 			l.lease.Terms.Limits.UnattendedMs = n
 		case "deadline":
@@ -140,9 +146,9 @@ func (l *life) event(words []string) market.Event {
 	case "started":
 		return market.Started{}
 	case "failed":
-		return market.Failed{Reason: market.Reason(rest[0])}
+		return market.Failed{Reason: market.Reason(rest[0]), Code: market.Code(rest[1])}
 	case "exited":
-		e := market.Exited{OOM: rest[1] == "oom", Lost: rest[1] == "lost"}
+		e := market.Exited{OOM: rest[1] == "oom", DiskFull: rest[1] == "disk", Lost: rest[1] == "lost"}
 		e.Code, _ = strconv.ParseInt(rest[0], 10, 64)
 		if rest[1] == "ran" {
 			d, err := time.ParseDuration(rest[2])
@@ -163,8 +169,19 @@ func (l *life) event(words []string) market.Event {
 	case "restarted":
 		l.now.Mono = 100 // another process, another origin
 		return market.Restarted{}
+	case "scrubbed":
+		return market.Scrubbed{Cards: []market.CardWipe{{Index: 0, Bytes: 24 << 30}}}
+	case "dirty":
+		return market.Scrubbed{Cards: []market.CardWipe{market.NotWiped(0, strings.Join(words[1:], " "))}}
 	case "removed":
 		return market.Removed{}
+	case "traffic":
+		in, errIn := strconv.ParseInt(rest[0], 10, 64)
+		out, errOut := strconv.ParseInt(rest[1], 10, 64)
+		if errIn != nil || errOut != nil {
+			l.t.Fatal(errIn, errOut)
+		}
+		return market.Tick{In: in, Out: out}
 	}
 	l.t.Fatalf("no event %q", words[0])
 	return nil
@@ -185,8 +202,17 @@ func (l *life) state() {
 	m := l.lease.Meter
 	fmt.Fprintf(&l.out, "  = %s, debt %s, billed %gs, unbilled %gs, total %s, signed #%d", l.lease.Job, l.lease.Debt,
 		float64(m.BilledMs)/1000, float64(m.UnbilledMs)/1000, l.lease.Total(), l.lease.Head.Seq)
+	if m.SeenIn+m.SeenOut > 0 {
+		fmt.Fprintf(&l.out, ", traffic %d of %d in, %d of %d out", m.In, m.SeenIn, m.Out, m.SeenOut)
+	}
 	if l.lease.Exit != nil {
 		fmt.Fprintf(&l.out, ", exit %d %s", l.lease.Exit.Code, l.lease.Exit.Reason)
+	}
+	if l.lease.Code != "" {
+		fmt.Fprintf(&l.out, ", code %s", l.lease.Code)
+	}
+	if l.lease.Wiping {
+		l.out.WriteString(", holds its cards")
 	}
 	l.out.WriteString("\n")
 }

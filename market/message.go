@@ -59,6 +59,15 @@ type StatusMessage struct {
 	SinceMs  int64    `cbor:"6,keyasint"` // in this state, wall time
 	// Cards is what the leased cards do at this moment, while the job runs.
 	Cards []CardUse `cbor:"7,keyasint,omitempty"`
+	// KillAt is the wall time at which a job that stops is killed.
+	KillAt int64 `cbor:"8,keyasint,omitempty"`
+	// Code says why the job could not be made or started.
+	Code Code `cbor:"9,keyasint,omitempty"`
+	// In and Out are the bytes that the job received and sent, as billed. DiskUsed is the bytes on its disk now.
+	In       int64 `cbor:"10,keyasint,omitempty"`
+	Out      int64 `cbor:"11,keyasint,omitempty"`
+	DiskUsed int64 `cbor:"12,keyasint,omitempty"`
+	DiskFull bool  `cbor:"13,keyasint,omitempty"` // its disk has been full
 }
 
 // CardUse is a card's reading, as its rig says it. An absent number is unknown.
@@ -114,6 +123,11 @@ type ChunkMessage struct {
 	Data []byte `cbor:"1,keyasint"`
 }
 
+// OutcomeMessage carries the rig's newest statement of what became of what a job left behind.
+type OutcomeMessage struct {
+	Outcome []byte `cbor:"1,keyasint"`
+}
+
 // MaxChunk is the most bytes of one ChunkMessage.
 const MaxChunk = 32 << 10
 
@@ -134,6 +148,7 @@ const (
 	typeEnd
 	typeTunnelRequest
 	typeChunk
+	typeOutcome
 )
 
 // Type implements Message.
@@ -180,6 +195,9 @@ func (TunnelRequest) Type() MessageType { return typeTunnelRequest }
 
 // Type implements Message.
 func (ChunkMessage) Type() MessageType { return typeChunk }
+
+// Type implements Message.
+func (OutcomeMessage) Type() MessageType { return typeOutcome }
 
 // frame is a message on the wire: an array of its type number and its body.
 type frame struct {
@@ -231,6 +249,7 @@ func messageReaders() map[MessageType]func([]byte) (Message, error) {
 		typeEnd:           readMessage[EndMessage],
 		typeTunnelRequest: readMessage[TunnelRequest],
 		typeChunk:         readMessage[ChunkMessage],
+		typeOutcome:       readMessage[OutcomeMessage],
 	}
 }
 

@@ -1,16 +1,13 @@
 package market
 
-// advance moves the meter to now and takes in what a tick tells. Only a running job is billed, at most MaxTickMs for one
-// reading, and never beyond the leased time or the budget.
+// advance moves the meter to now and takes in what a tick or an exit tells. Only a running job is billed, at most MaxTickMs for
+// one reading, and never beyond the leased time, the budget or the credit.
 func (l Lease) advance(now Instant, e Event) Lease {
 	m := l.Meter
 	passed := max(0, now.Mono-m.LastMono)
 	m.LastMono, m.LastWall = now.Mono, now.Wall
-	if tick, ok := e.(Tick); ok {
-		m.In, m.Out = max(m.In, tick.In), max(m.Out, tick.Out)
-		if len(tick.Slots) > 0 {
-			m.Slots = tick.Slots
-		}
+	if tick, ok := e.(Tick); ok && len(tick.Slots) > 0 {
+		m.Slots = tick.Slots
 	}
 	if l.Job != JobRunning {
 		l.Meter = m
@@ -19,6 +16,7 @@ func (l Lease) advance(now Instant, e Event) Lease {
 	billed := l.affordable(m, min(passed, MaxTickMs))
 	m.BilledMs += billed
 	m.UnbilledMs += passed - billed
+	m = l.traffic(m, e)
 	if l.Away {
 		l.AwayMs += billed
 	}
@@ -26,20 +24,42 @@ func (l Lease) advance(now Instant, e Event) Lease {
 	return l
 }
 
-// affordable returns how many of the next ms the leased time and the budget still cover. The bill grows with time, so the
-// last affordable millisecond is found by halving.
+// affordable returns how many of the next ms the leased time and the budget still cover.
 func (l Lease) affordable(m Meter, ms int64) int64 {
 	ms = max(0, min(ms, l.Terms.DurationMs-m.BilledMs))
 	fits := func(more int64) bool {
-		bill, err := l.Terms.Prices.Bill(l.Terms.UsageAt(m.BilledMs+more, m.In, m.Out))
-		return err == nil && bill.Total <= l.Terms.Budget
+		return l.fits(m.BilledMs+more, m.In, m.Out)
 	}
-	if fits(ms) {
-		return ms
+	return most(ms, fits)
+}
+
+// traffic takes in the engine's count of a running job's traffic. What the budget does not cover is seen and not billed.
+func (l Lease) traffic(m Meter, e Event) Meter {
+	switch e := e.(type) {
+	case Tick:
+		m.SeenIn, m.SeenOut = max(m.SeenIn, e.In), max(m.SeenOut, e.Out)
+	case Exited:
+		m.SeenIn, m.SeenOut = max(m.SeenIn, e.In), max(m.SeenOut, e.Out)
 	}
-	low, high := int64(0), ms // low fits or is nothing, high does not fit
+	m.In += most(m.SeenIn-m.In, func(more int64) bool { return l.fits(m.BilledMs, m.In+more, m.Out) })
+	m.Out += most(m.SeenOut-m.Out, func(more int64) bool { return l.fits(m.BilledMs, m.In, m.Out+more) })
+	return m
+}
+
+// fits reports whether a use costs no more than the lease may.
+func (l Lease) fits(billedMs, in, out int64) bool {
+	bill, err := l.Terms.Prices.Bill(l.Terms.UsageAt(billedMs, in, out))
+	return err == nil && bill.Total <= l.Terms.Most()
+}
+
+// most returns the greatest n from 0 to all that fits, by halving: what fits grows no larger with n.
+func most(all int64, fits func(n int64) bool) int64 {
+	if all <= 0 || fits(all) {
+		return max(0, all)
+	}
+	low, high := int64(0), all // low fits or is nothing, high does not fit
 	for high-low > 1 {
-		if mid := (low + high) / 2; fits(mid) {
+		if mid := low + (high-low)/2; fits(mid) {
 			low = mid
 		} else {
 			high = mid

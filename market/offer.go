@@ -41,6 +41,7 @@ const (
 	maxMoney       = Micro(1e15) // a thousand million units: above it a number is a mistake
 	Unlimited      = int64(-1)   // a limit without a bound
 	maxFactPercent = 1_000_000
+	maxProtections = 32 // names in each of the two lists
 )
 
 // Offer is a rig's signed statement of what it rents, at what price and under which rules. All numbers are claimed by the
@@ -88,12 +89,17 @@ type HostFacts struct {
 	CPU         string      `cbor:"1,keyasint" json:"cpu"`
 	SlotThreads int64       `cbor:"2,keyasint" json:"threads_per_slot"`
 	SlotMemory  int64       `cbor:"3,keyasint" json:"memory_per_slot_bytes"`
-	DiskFree    int64       `cbor:"4,keyasint" json:"disk_free_bytes"`
+	DiskFree    int64       `cbor:"4,keyasint" json:"disk_free_bytes"` // what leases hold is taken off
 	Kernel      string      `cbor:"5,keyasint" json:"kernel"`
 	Driver      string      `cbor:"6,keyasint,omitempty" json:"driver"`
 	CUDA        string      `cbor:"7,keyasint,omitempty" json:"cuda"`
-	Isolation   string      `cbor:"8,keyasint" json:"isolation"` // runc; none where jobs are plain processes
+	Isolation   string      `cbor:"8,keyasint" json:"isolation"` // runc-userns, runc; none where jobs are plain processes
 	Images      []ImageName `cbor:"9,keyasint,omitempty" json:"images"`
+	// Protections are what stands between a job and the machine and was tried out; Weak are those that did not hold.
+	Protections []string `cbor:"10,keyasint,omitempty" json:"protections,omitempty"`
+	Weak        []string `cbor:"11,keyasint,omitempty" json:"weak,omitempty"`
+	SlotUp      int64    `cbor:"12,keyasint,omitempty" json:"up_bps_per_slot,omitempty"`   // bits a second out of a job; 0 where none are promised
+	SlotDown    int64    `cbor:"13,keyasint,omitempty" json:"down_bps_per_slot,omitempty"` // bits a second into a job
 }
 
 // ImageName is an image that the rig has and starts at once.
@@ -109,19 +115,6 @@ type NetFacts struct {
 	Up      *int64 `cbor:"2,keyasint,omitempty" json:"up_bps"`   // bits a second out of the rig
 	Down    *int64 `cbor:"3,keyasint,omitempty" json:"down_bps"` // bits a second into the rig
 	Country string `cbor:"4,keyasint,omitempty" json:"country"`  // two capital letters
-}
-
-// Rules is what the rig asks of a lease. Times are milliseconds.
-type Rules struct {
-	MinMs         int64 `cbor:"1,keyasint" json:"min_ms"`         // shortest lease
-	MaxMs         int64 `cbor:"2,keyasint" json:"max_ms"`         // longest lease
-	IntervalMs    int64 `cbor:"3,keyasint" json:"interval_ms"`    // between receipts
-	FirstMs       int64 `cbor:"4,keyasint" json:"first_ms"`       // to the first receipt
-	GraceMs       int64 `cbor:"5,keyasint" json:"grace_ms"`       // to sign a receipt
-	NoticeMs      int64 `cbor:"6,keyasint" json:"notice_ms"`      // between SIGTERM and SIGKILL when the rig ends a job
-	MaxUnattended int64 `cbor:"7,keyasint" json:"max_unattended"` // longest unattended time, Unlimited is allowed
-	Credit        int64 `cbor:"8,keyasint" json:"credit"`         // Micro of use not yet paid; Unlimited in labs
-	Egress        bool  `cbor:"9,keyasint" json:"egress"`         // jobs reach the internet
 }
 
 // offerName is compiled once and never written to again.
@@ -224,21 +217,12 @@ func (o Offer) boundTexts() error {
 	if slices.ContainsFunc(texts, func(t string) bool { return len(t) > maxOfferText }) {
 		return NewError(CodeBadRecord, "kind", string(KindOffer), "why", "a text is too long")
 	}
-	if o.Host.SlotThreads < 0 || o.Host.SlotMemory < 0 || o.Host.DiskFree < 0 {
+	if len(o.Host.Protections) > maxProtections || len(o.Host.Weak) > maxProtections ||
+		slices.ContainsFunc(slices.Concat(o.Host.Protections, o.Host.Weak), func(n string) bool { return !offerName.MatchString(n) }) {
+		return NewError(CodeBadRecord, "kind", string(KindOffer), "why", "its protections are too many or are not names")
+	}
+	if min(o.Host.SlotThreads, o.Host.SlotMemory, o.Host.DiskFree, o.Host.SlotUp, o.Host.SlotDown) < 0 {
 		return NewError(CodeBadRecord, "kind", string(KindOffer), "why", "the host's numbers are out of range")
-	}
-	return nil
-}
-
-func (r Rules) validate() error {
-	for _, ms := range []int64{r.MinMs, r.MaxMs, r.IntervalMs, r.FirstMs, r.GraceMs, r.NoticeMs} {
-		if ms < 0 || ms > maxLeaseTime.Milliseconds() {
-			return NewError(CodeBadRecord, "kind", "rules", "why", "a time is out of range")
-		}
-	}
-	if r.MinMs > r.MaxMs || r.IntervalMs < 1000 || r.IntervalMs > maxIntervalMs || r.FirstMs < 1000 ||
-		r.MaxUnattended < Unlimited || r.Credit < Unlimited {
-		return NewError(CodeBadRecord, "kind", "rules", "why", "the limits do not fit together")
 	}
 	return nil
 }

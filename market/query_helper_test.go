@@ -38,7 +38,7 @@ func marketOffer(name string, slots ...market.Slot) market.Offer {
 		Prices: market.Prices{Currency: "USD", Slot: 400_000, Disk: 100},
 		Rules: market.Rules{
 			MinMs: 60_000, MaxMs: 86_400_000, IntervalMs: 60_000, FirstMs: 10_000, GraceMs: 120_000,
-			NoticeMs: 60_000, Egress: true,
+			NoticeMs: 60_000, Egress: true, Bidders: market.BiddersAnyone,
 		},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -185,7 +186,7 @@ func (d *operand) matches(v *value, k kind) bool {
 				return true
 			}
 		}
-		return v.text != "" && d.word.match(v.text)
+		return v.text != "" && d.word.match(v.text) || slices.ContainsFunc(v.words, d.word.match)
 	case kindVersion:
 		return v.version.compare(d.version, d.version.n) == 0
 	case kindKey:

@@ -144,8 +144,8 @@ func checkBill(t Terms, r Receipt, seq string) error {
 		return NewError(CodeReceiptMath, "seq", seq, "said", strconv.FormatInt(r.Usage.SlotMs, 10)+" slot-ms", "right", strconv.FormatInt(usage.SlotMs, 10)+" slot-ms")
 	case r.Bill != bill:
 		return NewError(CodeReceiptMath, "seq", seq, "said", r.Bill.Total.String(), "right", bill.Total.String())
-	case bill.Total > t.Budget:
-		return NewError(CodeReceiptBudget, "seq", seq, "budget", t.Budget.String())
+	case bill.Total > t.Most():
+		return NewError(CodeReceiptBudget, "seq", seq, "budget", t.Most().String())
 	}
 	return nil
 }

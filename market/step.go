@@ -44,9 +44,10 @@ func Step(l Lease, now Instant, e Event) (Lease, []Action, error) {
 		return l.stop(now, e)
 	case Restarted:
 		return l, nil, nil
+	case Scrubbed:
+		return l.scrubbed(now, e)
 	case Removed:
-		l.Gone = l.Job == JobEnded
-		return l, nil, nil
+		return l.removed(now)
 	}
 	return l, nil, l.misfit(e)
 }
@@ -67,6 +68,9 @@ func Pending(l Lease) []Action {
 	case JobStopping:
 		actions = append(actions, EndJob{})
 	}
+	if l.Wiping {
+		actions = append(actions, Scrub{})
+	}
 	if l.Draft != nil {
 		actions = append(actions, Propose{Receipt: *l.Draft})
 	}
@@ -80,6 +84,7 @@ func (l Lease) misfit(e Event) error {
 // into moves the job to a state.
 func (l Lease) into(s JobState, now Instant) Lease {
 	l.Job, l.Since = s, now.Wall
+	l.Touched = l.Touched || s == JobStarting
 	return l
 }
 
@@ -120,10 +125,11 @@ func (l Lease) failed(now Instant, e Failed) (Lease, []Action, error) {
 	if l.Job != JobPreparing && l.Job != JobStarting && l.Job != JobStopping {
 		return l, nil, l.misfit(e)
 	}
+	l.Code = e.Code
 	if l.Job == JobStopping {
 		e.Reason = l.Reason
 	}
-	return l.end(now, Exit{Reason: e.Reason, Code: failedCode}).propose(now)
+	return l.finish(now, Exit{Reason: e.Reason, Code: failedCode})
 }
 
 func (l Lease) exited(now Instant, e Exited) (Lease, []Action, error) {
@@ -144,8 +150,21 @@ func (l Lease) exited(now Instant, e Exited) (Lease, []Action, error) {
 		exit.Reason = ReasonLost
 	case e.OOM:
 		exit.Reason = ReasonOOM
+	case e.DiskFull:
+		exit.Reason = ReasonDiskFull
 	}
-	return l.end(now, exit).propose(now)
+	return l.finish(now, exit)
+}
+
+// finish ends the job. Its slots stay held until the memory of the cards that it may have used is overwritten.
+func (l Lease) finish(now Instant, exit Exit) (Lease, []Action, error) {
+	l = l.end(now, exit)
+	l.Wiping = l.Touched
+	l, actions, err := l.propose(now)
+	if l.Wiping {
+		actions = append(actions, Scrub{})
+	}
+	return l, actions, err
 }
 
 // claimed is the billed time that a receipt has stated already: it can never fall.
@@ -196,10 +215,11 @@ func (l Lease) tick(now Instant) (Lease, []Action, error) {
 
 // over names the limit at which a running job must stop, or "".
 func (l Lease) over(now Instant) Reason {
-	next := l.Meter.BilledMs + 1
-	bill, err := l.Terms.Prices.Bill(l.Terms.UsageAt(next, l.Meter.In, l.Meter.Out))
 	switch {
-	case err != nil || bill.Total > l.Terms.Budget:
+	case !l.fits(l.Meter.BilledMs+1, l.Meter.SeenIn, l.Meter.SeenOut):
+		if l.Terms.Most() < l.Terms.Budget {
+			return ReasonCredit
+		}
 		return ReasonBudget
 	case l.Meter.BilledMs >= l.Terms.DurationMs:
 		return ReasonExpired
@@ -226,6 +246,7 @@ func (l Lease) stop(now Instant, e Stop) (Lease, []Action, error) {
 	case l.Job == JobStopping && !e.Kill:
 		return l, nil, nil
 	case l.Job == JobStopping:
+		l.KillAt = min(l.KillAt, now.Wall)
 		return l, []Action{EndJob{}}, nil
 	}
 	return l.halt(now, e.Reason, grace)
@@ -234,7 +255,7 @@ func (l Lease) stop(now Instant, e Stop) (Lease, []Action, error) {
 // halt orders the end of a job. From here on nothing is billed.
 func (l Lease) halt(now Instant, reason Reason, graceMs int64) (Lease, []Action, error) {
 	l = l.into(JobStopping, now)
-	l.Reason = reason
+	l.Reason, l.KillAt = reason, now.Wall+graceMs
 	return l, []Action{EndJob{GraceMs: graceMs}}, nil
 }
 

@@ -11,7 +11,7 @@ import (
 
 // drawEvent draws any event, sensible or not.
 func drawEvent(t *rapid.T, l market.Lease) market.Event {
-	switch rapid.IntRange(0, 13).Draw(t, "event") {
+	switch rapid.IntRange(0, 15).Draw(t, "event") {
 	case 0:
 		return market.Signed{}
 	case 1:
@@ -21,7 +21,7 @@ func drawEvent(t *rapid.T, l market.Lease) market.Event {
 	case 3:
 		return market.Failed{Reason: market.ReasonStart}
 	case 4:
-		return market.Exited{Code: 1, RanMs: rapid.Int64Range(0, 1e6).Draw(t, "ran"), OOM: rapid.Bool().Draw(t, "oom")}
+		return market.Exited{Code: 1, RanMs: rapid.Int64Range(0, 1e6).Draw(t, "ran"), OOM: rapid.Bool().Draw(t, "oom"), Out: rapid.Int64Range(0, 1e12).Draw(t, "last")}
 	case 5:
 		return market.Contact{Away: rapid.Bool().Draw(t, "away")}
 	case 6, 7:
@@ -37,8 +37,10 @@ func drawEvent(t *rapid.T, l market.Lease) market.Event {
 		return market.Restarted{}
 	case 11:
 		return market.Removed{}
+	case 12:
+		return market.Scrubbed{Cards: []market.CardWipe{{Bytes: 1}}}
 	}
-	return market.Tick{In: rapid.Int64Range(0, 1e9).Draw(t, "in")}
+	return market.Tick{In: rapid.Int64Range(0, 1e12).Draw(t, "in"), Out: rapid.Int64Range(0, 1e12).Draw(t, "out")}
 }
 
 // TestStepKeepsItsPromises plays random lives on random clocks and checks what Step promises after every event. The
@@ -47,7 +49,12 @@ func TestStepKeepsItsPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		terms := markettest.Terms()
 		terms.Budget = market.Micro(rapid.Int64Range(1, 100_000).Draw(t, "budget"))
-		terms.Prices.In = market.Rate(rapid.Int64Range(0, 1000).Draw(t, "traffic price"))
+		terms.Prices.In = market.Rate(rapid.Int64Range(0, 100_000).Draw(t, "price in"))
+		terms.Prices.Out = market.Rate(rapid.Int64Range(0, 100_000).Draw(t, "price out"))
+		terms.Prices.Disk = market.Rate(rapid.Int64Range(0, 100_000).Draw(t, "disk price"))
+		if rapid.Bool().Draw(t, "limited credit") {
+			terms.Limits.Credit = rapid.Int64Range(0, 100_000).Draw(t, "credit")
+		}
 		now := market.Instant{Mono: 1000, Wall: markettest.Now}
 		l := market.NewLease(market.LeaseID{1}, terms, now, rapid.Bool().Draw(t, "early"))
 		var observed int64 // what an honest witness saw running at most
@@ -70,8 +77,14 @@ func TestStepKeepsItsPromises(t *testing.T) {
 
 func checkStep(t *rapid.T, old, l market.Lease, actions []market.Action) {
 	switch {
-	case l.Total() > l.Terms.Budget && l.Terms.Prices.In == 0:
-		t.Fatalf("total %s is over the budget of %s", l.Total(), l.Terms.Budget)
+	case l.Total() > l.Terms.Most():
+		t.Fatalf("total %s is over the budget of %s", l.Total(), l.Terms.Most())
+	case l.Meter.In > l.Meter.SeenIn || l.Meter.Out > l.Meter.SeenOut || l.Meter.In < old.Meter.In || l.Meter.Out < old.Meter.Out:
+		t.Fatal("traffic was billed that was not seen, or the bill for it fell")
+	case l.Wiping && l.Job != market.JobEnded || old.Job == market.JobEnded && l.Wiping && !old.Wiping:
+		t.Fatal("cards are wiped that a job may use, or again")
+	case l.Touched && old.Holds() && !l.Holds() && len(l.Cards) == 0:
+		t.Fatal("slots are free before the memory of their cards is overwritten")
 	case l.Meter.BilledMs > l.Terms.DurationMs:
 		t.Fatal("billed more than was leased")
 	case old.Job == market.JobEnded && l.Job != market.JobEnded:
@@ -87,7 +100,7 @@ func checkStep(t *rapid.T, old, l market.Lease, actions []market.Action) {
 	}
 	for _, a := range actions {
 		p, ok := a.(market.Propose)
-		if !ok || l.Terms.Prices.In > 0 {
+		if !ok {
 			continue
 		}
 		if err := market.CheckReceipt(l.ID, l.Terms, l.Head, p.Receipt, market.Unlimited); err != nil {

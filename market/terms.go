@@ -47,6 +47,7 @@ type Terms struct {
 	Job         Hash          `cbor:"22,keyasint"`
 	Simulated   bool          `cbor:"23,keyasint"`
 	Nonce       Nonce         `cbor:"24,keyasint"`
+	Egress      bool          `cbor:"25,keyasint"` // the job reaches the internet
 }
 
 // Grant fills in the terms for a bid that Admit and Pick have let pass.
@@ -56,11 +57,9 @@ func Grant(o Offer, b Bid, bid Hash, slots []Slot, now int64, nonce Nonce) Terms
 		Resources: o.Share(len(slots)), Mode: b.Mode, Prices: o.Prices, Budget: b.Budget, DurationMs: b.DurationMs,
 		Issued: now, HoldMs: HoldMs, PrepareMs: PrepareMs, NoticeMs: o.Rules.NoticeMs,
 		FirstMs: o.Rules.FirstMs, IntervalMs: b.IntervalMs, GraceMs: o.Rules.GraceMs, Limits: b.Limits, Job: b.Job,
-		Simulated: o.Simulated, Nonce: nonce,
+		Simulated: o.Simulated, Nonce: nonce, Egress: o.Rules.Egress,
 	}
-	if b.Resources.DiskMB > 0 {
-		t.Resources.DiskMB = b.Resources.DiskMB
-	}
+	t.Resources.DiskMB = o.DiskMB(len(slots), b.Resources.DiskMB)
 	t.Deadline = now + t.HoldMs + t.PrepareMs + StartMs + t.DurationMs
 	for _, s := range slots {
 		t.Slots = append(t.Slots, GrantedSlot{Index: s.Index, Card: s.Card, Model: s.Model})
@@ -106,6 +105,14 @@ func OpenLease(network string, raw []byte) (Terms, Sealed, error) {
 // ID returns the id of the lease whose terms were sealed.
 func (s Sealed) ID() LeaseID { return LeaseID(s.Hash()) }
 
+// Most returns what the lease can cost at most: its budget, or its credit where that is less.
+func (t Terms) Most() Micro {
+	if t.Limits.Credit == Unlimited {
+		return t.Budget
+	}
+	return min(t.Budget, Micro(t.Limits.Credit))
+}
+
 // UsageAt returns the usage that a running time comes to under the terms.
 func (t Terms) UsageAt(billedMs, in, out int64) Usage {
 	return UsageAt(billedMs, len(t.Slots), t.Resources.DiskMB, in, out)
@@ -127,7 +134,7 @@ func (t Terms) validate() error {
 		return bad("its budget or duration is out of range")
 	case t.Issued <= 0 || t.Deadline < t.Issued || t.Deadline-t.Issued > 2*maxLeaseTime.Milliseconds():
 		return bad("its window is out of range")
-	case t.Resources.Threads < 0 || t.Resources.Memory < 0 || t.Resources.DiskMB < 0:
+	case t.Resources.negative():
 		return bad("its resources are negative")
 	case t.Limits.UnsignedMs <= 0 || t.Limits.UnattendedMs < Unlimited || t.Limits.Credit < Unlimited:
 		return bad("its limits are out of range")
@@ -144,6 +151,7 @@ func (t Terms) validate() error {
 // error has code CodeGrantMismatch and names the field.
 func CheckGrant(t Terms, o Offer, b Bid, bid Hash, now int64) error {
 	share := o.Share(int(b.Count))
+	share.DiskMB = 0 // disk is granted as asked for
 	checks := []struct {
 		field string
 		ok    bool
@@ -153,8 +161,8 @@ func CheckGrant(t Terms, o Offer, b Bid, bid Hash, now int64) error {
 		{"rig", t.Rig == b.Rig && t.RigOwner == o.Owner},
 		{"renter", t.Renter == b.Renter && t.RenterOwner == b.Owner},
 		{"slots", grantsSlots(t, o, b)},
-		{"resources", t.Resources.Threads >= max(b.Resources.Threads, share.Threads) &&
-			t.Resources.Memory >= max(b.Resources.Memory, share.Memory) && t.Resources.DiskMB >= b.Resources.DiskMB},
+		{"resources", t.Resources.covers(b.Resources) && t.Resources.covers(share)},
+		{"disk", t.Prices.Disk == 0 || t.Resources.DiskMB <= o.DiskMB(int(b.Count), b.Resources.DiskMB)}, // it is paid by the GB
 		{"mode", t.Mode == b.Mode},
 		{"prices", t.Prices.Currency == b.Prices.Currency && t.Prices.Slot <= b.Prices.Slot &&
 			t.Prices.Disk <= b.Prices.Disk && t.Prices.In <= b.Prices.In && t.Prices.Out <= b.Prices.Out},
@@ -166,6 +174,7 @@ func CheckGrant(t Terms, o Offer, b Bid, bid Hash, now int64) error {
 		{"limits", t.Limits == b.Limits},
 		{"job", t.Job == b.Job},
 		{"simulated", t.Simulated == o.Simulated},
+		{"egress", t.Egress == o.Rules.Egress},
 		{"hold", now-t.Issued < t.HoldMs+MaxClockSkew.Milliseconds()},
 	}
 	for _, c := range checks {

@@ -48,7 +48,7 @@ func (o *offers) prices(v view.Offer, add func(label, text string)) {
 	} else {
 		add("traffic", orFree(v.InPrice, " per GB")+" in, "+orFree(v.OutPrice, " per GB")+" out")
 	}
-	if q, err := priceJob(v, 1, market.FirstMinute); err == nil && v.SlotDetail != nil {
+	if q, err := priceJob(v, 1, 0, market.FirstMinute); err == nil && v.SlotDetail != nil {
 		add("a minute", q.Total.String()+unit+" for one card with its disk")
 	}
 }
@@ -78,18 +78,45 @@ func (o *offers) machine(v view.Offer, add func(label, text string)) {
 		reach += ", in " + v.Country
 	}
 	add("reach", reach)
-	if unisolated(v) {
-		add("isolation", "none: jobs are plain processes of the rig's owner")
-	} else {
-		add("isolation", v.Isolation)
+	add("isolation", isolation(v))
+	if len(v.Weak) > 0 {
+		add("weak", o.look.sign.warn+" "+strings.Join(v.Weak, ", "))
 	}
 	add("images", strings.Join(v.Images, ", "))
 	if r := v.Rules; r.MaxMs > 0 {
 		add("lease", lasting(r.MinMs)+" to "+lasting(r.MaxMs)+", a receipt every "+lasting(r.IntervalMs))
-		if r.Egress {
-			add("internet", "jobs reach it")
-		} else {
-			add("internet", "jobs do not reach it")
+		add("internet", internet(v))
+	}
+	if trustedOnly(v) {
+		add("bids", "trusted owners only: send the rig's owner your key, which 4 shows")
+	}
+	add("content", v.Content)
+}
+
+// isolation says what keeps jobs apart, and how much of it was seen to hold.
+func isolation(v view.Offer) string {
+	switch tried := len(v.Protections) + len(v.Weak); {
+	case unisolated(v):
+		return "none: jobs are plain processes of the rig's owner"
+	case tried > 0:
+		return v.Isolation + ", " + strconv.Itoa(len(v.Protections)) + " of " + plural(tried, "protection holds", "protections hold")
+	}
+	return v.Isolation
+}
+
+// internet says whether jobs reach it, and how fast.
+func internet(v view.Offer) string {
+	if !v.Egress {
+		return "jobs do not reach it"
+	}
+	text := "jobs reach it"
+	for _, way := range []struct {
+		bits int64
+		name string
+	}{{v.Host.SlotUp, " up"}, {v.Host.SlotDown, " down"}} {
+		if way.bits > 0 {
+			text += ", " + thousands(way.bits, "bit/s") + way.name
 		}
 	}
+	return text
 }

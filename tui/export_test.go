@@ -42,13 +42,16 @@ func (m *Model) Footer() string { return stripped(m.foot(m.height >= roomy)) }
 // Chosen returns the rig of the chosen offer.
 func (m *Model) Chosen() string { return m.offers.chosen.Rig }
 
-// Fit, Line, ParseSpan, SplitWords and Lasting are helpers.
+// Fit, Line, ParseSpan, ParseDisk, SplitWords, Lasting, Thousands and Endings are helpers.
 var (
 	Fit        = fit
 	Line       = line
 	ParseSpan  = parseSpan
+	ParseDisk  = parseDisk
 	SplitWords = splitWords
 	Lasting    = lasting
+	Thousands  = thousands
+	Endings    = endings
 )
 
 // Crashed returns the panic that ended the program, or nil.

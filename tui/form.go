@@ -20,6 +20,7 @@ const (
 	fieldBudget
 	fieldCommand
 	fieldAway
+	fieldDisk
 	fieldCount
 )
 
@@ -55,6 +56,7 @@ func newForm(k *kit, o view.Offer) *form {
 		fieldBudget:  textField("Budget", "", "the rig ends the job when this is spent"),
 		fieldCommand: textField("Command", d.Command, "as a shell reads it; empty runs what the image runs"),
 		fieldAway:    textField("Unattended", unattended, "how long the job may go on while this machine is away"),
+		fieldDisk:    textField("Disk", "", "the job's own disk in GB; what is on it is destroyed after the lease"),
 	}
 	return f
 }
@@ -104,6 +106,7 @@ type order struct {
 	bid      view.BidRequest
 	cards    int
 	ms       int64
+	disk     int64        // MB that are asked for, 0 for what comes with the cards
 	bill     market.Bill  // of the whole time, without traffic
 	minute   market.Micro // what a minute costs
 	budget   market.Micro // that the rig keeps
@@ -119,10 +122,15 @@ func (f *form) order() (order, int, error) {
 		return o, fieldTime, err
 	}
 	o.ms = d.Milliseconds()
-	if o.bill, err = priceJob(f.offer, o.cards, o.ms); err != nil {
+	if text := f.fields[fieldDisk].value(); text != "" {
+		if o.disk, err = parseDisk(text); err != nil {
+			return o, fieldDisk, err
+		}
+	}
+	if o.bill, err = priceJob(f.offer, o.cards, o.disk, o.ms); err != nil {
 		return o, fieldTime, err
 	}
-	minute, err := priceJob(f.offer, o.cards, market.FirstMinute)
+	minute, err := priceJob(f.offer, o.cards, o.disk, market.FirstMinute)
 	if err != nil {
 		return o, fieldTime, err
 	}
@@ -148,7 +156,7 @@ func (f *form) order() (order, int, error) {
 	}
 	o.bid = view.BidRequest{
 		Offer: f.offer.Hash, Image: f.fields[fieldImage].value(), Args: args, GPUs: o.cards, DurationMs: o.ms,
-		BudgetMicro: int64(o.budget), Currency: o.currency, UnattendedMs: away.Milliseconds(),
+		BudgetMicro: int64(o.budget), Currency: o.currency, UnattendedMs: away.Milliseconds(), DiskMB: o.disk,
 	}
 	return o, 0, nil
 }
@@ -158,7 +166,7 @@ func (f *form) pays(o order) int64 {
 	low, high := int64(0), o.ms
 	for low < high {
 		mid := low + (high-low+1)/2
-		if b, err := priceJob(f.offer, o.cards, mid); err == nil && b.Total <= o.budget {
+		if b, err := priceJob(f.offer, o.cards, o.disk, mid); err == nil && b.Total <= o.budget {
 			low = mid
 		} else {
 			high = mid - 1
@@ -178,6 +186,8 @@ func (f *form) review() (order, bool) {
 		f.at, f.fault = fieldImage, "name an image that the rig lists"
 	case f.offer.Free < 1:
 		f.at, f.fault = fieldCards, "no card of this offer is free now"
+	case o.disk*1_000_000 > f.offer.Host.DiskFree && f.offer.SlotDetail != nil:
+		f.at, f.fault = fieldDisk, "the rig has "+thousands(f.offer.Host.DiskFree, "B")+" free"
 	case f.offer.SlotDetail == nil && f.offer.DiskPrice.Micro > 0:
 		f.fault = "the rig's details are still coming; the price of the disk depends on them"
 	case o.minute > o.budget:
@@ -216,6 +226,11 @@ func (f *form) ghost(i int, o order) string {
 		return o.bill.Total.String() + " " + o.currency + ", what the whole time costs"
 	case fieldCommand:
 		return "what the image runs"
+	case fieldDisk:
+		if f.offer.SlotDetail == nil {
+			return "what comes with the cards"
+		}
+		return thousands(diskOf(f.offer, o.cards, 0)*1_000_000, "B") + ", which comes with the cards"
 	case fieldAway:
 		return "10m, or less where the rig allows less"
 	}

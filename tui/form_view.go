@@ -65,8 +65,8 @@ func (f *form) quote(o order, at int, err error, width int, long bool) []string 
 	times := " " + f.look.sign.times + " "
 	rows := []string{f.amount("cards", strconv.Itoa(o.cards)+times+f.offer.Price.Text+unit+" an hour"+times+lasting(o.ms), o.bill.Slot.String()+unit, width)}
 	if f.offer.DiskPrice.Micro > 0 {
-		disk := strconv.FormatInt(diskOf(f.offer, o.cards)/1000, 10) + " GB" + times + f.offer.DiskPrice.Text + unit + " an hour" + times + lasting(o.ms)
-		if f.offer.SlotDetail == nil {
+		disk := strconv.FormatInt(diskOf(f.offer, o.cards, o.disk)/1000, 10) + " GB" + times + f.offer.DiskPrice.Text + unit + " an hour" + times + lasting(o.ms)
+		if f.offer.SlotDetail == nil && o.disk == 0 {
 			disk = "asking the rig" + f.look.sign.more
 		}
 		rows = append(rows, f.amount("disk", disk, o.bill.Disk.String()+unit, width))

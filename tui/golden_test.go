@@ -93,6 +93,46 @@ func busy() *fakeMarket {
 	return f
 }
 
+// private has an offer for trusted owners only, with all that an owner can say, on a network without simulated cards.
+func private() *fakeMarket {
+	f := newFakeMarket()
+	f.offers = []market.Offer{
+		card{rig: "rig-2", model: "H100_SXM5_80GB", reach: "direct", country: "DE", isolation: "runc-userns", count: 8, gib: 80, price: 2_150_000, images: []string{"lab"}}.offer(),
+		card{rig: "attic", model: "RTX_4090", reach: "direct", isolation: "runc", count: 2, gib: 24, price: 310_000, disk: 200, images: []string{"lab"}, change: func(o *market.Offer) {
+			o.Rules.Bidders, o.Rules.Egress, o.Rules.Content = market.BiddersTrusted, true, "no mining\x1b[2J, please"
+			o.Host.Protections, o.Host.Weak = []string{"seccomp", "device-cgroup"}, []string{"user-namespace"}
+			o.Host.SlotUp, o.Host.SlotDown = 16_000_000, 112_500_000
+		}}.offer(),
+	}
+	return f
+}
+
+// taken has a job that is in its notice, one whose disk is full, and two that are over.
+func taken() *fakeMarket {
+	f := newFakeMarket()
+	now := time.Now().UnixMilli()
+	notice := lease(1, "rig-1", "stopping", 1_000_000)
+	notice.Reason, notice.EndsBy, notice.Egress, notice.In, notice.Out = "takeback", now+120_000, true, 1_234_567_890, 45_000
+	notice.DiskMB, notice.DiskUsed = 50_000, 3_200_000_000
+	full := lease(2, "rig-2", "running", 1_000_000)
+	full.DiskMB, full.DiskUsed, full.DiskFull = 10_000, 9_990_000_000, true
+	wiped := lease(3, "rig-3", "ended", 1_000_000)
+	code := int64(0)
+	wiped.Exit, wiped.Reason, wiped.Debt = &code, "completed", "final"
+	wiped.Outcome = &view.Outcome{At: now, DiskAt: now, Cards: []market.CardWipe{{Index: 0, Bytes: 24 << 30}, {Index: 1, Bytes: 24 << 30}}}
+	dirty := lease(4, "rig-4", "ended", 1_000_000)
+	dirty.Reason, dirty.Debt = "takeback", "final"
+	dirty.Outcome = &view.Outcome{At: now, Cards: []market.CardWipe{{Index: 0, Bytes: 1 << 30, Why: "it fell off\x1b[2J the bus"}, {Index: 1, Why: "it is lost"}}}
+	for i, l := range []*view.Lease{&notice, &full, &wiped, &dirty} {
+		l.Created = now - int64(i)*1000
+	}
+	f.leases = []view.Lease{notice, full, wiped, dirty}
+	f.logs[notice.ID] = newFakeLog("step 1  loss 2.301", "saved")
+	return f
+}
+
+func utc(c *tui.Config) { c.Clock = func() time.Time { return time.Now().UTC() } }
+
 func pictures() []picture {
 	second := func(keys ...string) func(s *screen) {
 		return func(s *screen) { s.press(keys...); s.pass(time.Second) }
@@ -127,6 +167,12 @@ func pictures() []picture {
 		{"peers-loading", slow, nil, second("4")},
 		{"peers-full", busy, nil, second("4")},
 		{"peers-error", internalFault, nil, second("4")},
+		{"market-trusted", private, nil, second()},
+		{"detail-trusted", private, nil, second("d")},
+		{"leases-notice", taken, utc, second("2")},
+		{"leases-diskfull", taken, utc, second("2", "down")},
+		{"leases-wiped", taken, utc, second("2", "down", "down")},
+		{"leases-dirty", taken, utc, second("2", "down", "down", "down")},
 		{"help", busy, nil, second("?")},
 		{"market-ascii", busy, func(c *tui.Config) { c.ASCII = true }, second()},
 		{"leases-ascii", busy, func(c *tui.Config) { c.ASCII = true }, second("2")},

@@ -1,9 +1,11 @@
 package tui_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
+	"haggle/market"
 	"haggle/tui"
 )
 
@@ -16,6 +18,39 @@ func TestReadsTimes(t *testing.T) {
 	for _, text := range []string{"", "h", "5", "-1h", "1y", "99999999999h", "0s", "400d", "1.5h"} {
 		if got, err := tui.ParseSpan(text); err == nil {
 			t.Errorf("%q is taken for %v", text, got)
+		}
+	}
+}
+
+func TestReadsDisksInWholeGB(t *testing.T) {
+	for text, want := range map[string]int64{"50": 50_000, "50GB": 50_000, " 1 gb ": 1000} {
+		if got, err := tui.ParseDisk(text); err != nil || got != want {
+			t.Errorf("%q is %d MB, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "GB", "0", "-1", "1.5GB", "50GiB", "99999999999999999999"} {
+		if got, err := tui.ParseDisk(text); err == nil {
+			t.Errorf("%q is taken for %d MB", text, got)
+		}
+	}
+}
+
+func TestWritesNumbersInTheUnitThatTheyFill(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0 B", 999: "999 B", 1500: "1.5 kB", 999_950: "1 MB", 50_000_000_000: "50 GB", 1_234_567_890: "1.2 GB", math.MaxInt64: "9.2 EB",
+	} {
+		if got := tui.Thousands(n, "B"); got != want {
+			t.Errorf("%d is %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestEveryReasonOfAnEndHasItsWords(t *testing.T) {
+	for _, r := range []market.Reason{
+		market.ReasonTakeback, market.ReasonCredit, market.ReasonDiskFull, market.ReasonRig, market.ReasonFault, market.ReasonOOM,
+	} {
+		if got := tui.Endings(string(r)); got == string(r) {
+			t.Errorf("%s has no words", r)
 		}
 	}
 }

@@ -119,6 +119,20 @@ func (l *leases) about(one view.Lease, width int, long bool) []string {
 	for _, text := range l.cardUse(one) {
 		out = append(out, line(" "+text, width))
 	}
+	if text := use(one); text != "" {
+		out = append(out, put(paint{}, text))
+	}
+	if text, bad := outcome(one, l.clock); text != "" {
+		color := l.look.faint
+		if bad {
+			color = l.look.warn
+			text = l.look.sign.warn + " " + text
+		}
+		lines := wrap(text, max(1, width-2))
+		for _, t := range lines[:min(len(lines), 2)] {
+			out = append(out, put(color, t))
+		}
+	}
 	if text := l.trouble(one); text != "" {
 		lines := wrap(l.look.sign.warn+" "+text, max(1, width-2))
 		for _, t := range lines[:min(len(lines), 2)] {
@@ -232,6 +246,10 @@ func (l *leases) trouble(one view.Lease) string {
 	case one.Error != nil:
 		message, hint := explain(one.Error.Err())
 		return message + "; " + hint
+	case one.State == string(market.JobStopping) && one.EndsBy > 0:
+		return "ends by " + l.clock(one.EndsBy) + ": " + notices(one.Reason)
+	case one.State == string(market.JobRunning) && one.DiskFull:
+		return "its disk is full: the job goes on, and can write no more"
 	case one.State == string(market.JobEnded) && one.Reason != "" && one.Reason != string(market.ReasonCompleted):
 		return "ended: " + endings(one.Reason)
 	case open(one) && one.ID != "" && !one.Connected:
@@ -240,22 +258,6 @@ func (l *leases) trouble(one view.Lease) string {
 		return "a receipt was not signed, for its sums are wrong"
 	}
 	return ""
-}
-
-// endings puts the reason of an end into words.
-func endings(reason string) string {
-	words := map[market.Reason]string{
-		market.ReasonRenter: "you stopped it", market.ReasonBudget: "the budget is spent", market.ReasonExpired: "its time is over",
-		market.ReasonDeadline: "its window is over", market.ReasonUnsigned: "receipts were not signed in time",
-		market.ReasonUnattended: "this machine was away for longer than allowed", market.ReasonDisputed: "a receipt was refused",
-		market.ReasonHoldExpired: "the lease was not signed in time", market.ReasonPrepare: "the rig could not make the job ready",
-		market.ReasonStart: "the rig could not start the job", market.ReasonLost: "the rig lost the job", market.ReasonOOM: "it used too much memory",
-		market.ReasonFault: "a card failed", market.ReasonRig: "the rig's owner ended it",
-	}
-	if w, ok := words[market.Reason(reason)]; ok {
-		return w
-	}
-	return clean(reason)
 }
 
 // empty says why there is no lease and what to do.

@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"haggle/internal/view"
+	"haggle/market"
 )
 
 // sorts are the orders that the user can choose; the agent sorts.
@@ -18,9 +19,9 @@ var sorts = []struct{ by, word string }{
 // list is long, and never changed.
 type shelf struct {
 	view.OfferList
-	byHash, byRig         map[string]int
-	simulated, unisolated bool // some of them are
-	rigWidth              int  // columns of the longest name of a rig
+	byHash, byRig                  map[string]int
+	simulated, unisolated, trusted bool // some of them are
+	rigWidth                       int  // columns of the longest name of a rig
 }
 
 func newShelf(list view.OfferList) shelf {
@@ -30,6 +31,7 @@ func newShelf(list view.OfferList) shelf {
 		s.byHash[o.Hash], s.byRig[o.RigKey] = i, i
 		s.simulated = s.simulated || o.Simulated
 		s.unisolated = s.unisolated || unisolated(*o)
+		s.trusted = s.trusted || trustedOnly(*o)
 		s.rigWidth = max(s.rigWidth, span(o.Rig))
 	}
 	return s
@@ -37,6 +39,9 @@ func newShelf(list view.OfferList) shelf {
 
 // unisolated reports whether jobs of an offer run as plain processes.
 func unisolated(o view.Offer) bool { return o.Isolation == "none" }
+
+// trustedOnly reports whether an offer takes bids only from owners that the rig's owner trusts.
+func trustedOnly(o view.Offer) bool { return o.Bidders == market.BiddersTrusted }
 
 // find returns the row of an offer, or of what its rig offers now: a rig renews its offer every few minutes, and the
 // user's choice must survive that.

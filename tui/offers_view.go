@@ -13,6 +13,7 @@ const (
 	badgeSimulated  = "SIM"
 	badgeUnisolated = "NO ISOLATION"
 	badgeListed     = "NOT RENTABLE"
+	badgeTrusted    = "TRUST" // bids of trusted owners only
 )
 
 // badges returns what must be known of an offer at first sight.
@@ -23,6 +24,9 @@ func badges(o view.Offer) string {
 	}
 	if unisolated(o) {
 		b = append(b, badgeUnisolated)
+	}
+	if trustedOnly(o) {
+		b = append(b, badgeTrusted)
 	}
 	if !o.Rentable {
 		b = append(b, badgeListed)
@@ -117,16 +121,16 @@ func (o *offers) list(width, height int) []string {
 func (o *offers) row(i int) *view.Offer { return &o.shelf.Offers[i] }
 
 func (o *offers) columns(width int) []column[*view.Offer] {
-	flags := 0
-	if o.shelf.simulated {
-		flags = len(badgeSimulated)
-	}
-	if o.shelf.unisolated {
-		flags = len(badgeUnisolated)
-		if o.shelf.simulated {
-			flags += len(badgeSimulated) + 1
+	flags := -1 // the blank that the first badge does not need
+	for _, b := range []struct {
+		some bool
+		text string
+	}{{o.shelf.simulated, badgeSimulated}, {o.shelf.unisolated, badgeUnisolated}, {o.shelf.trusted, badgeTrusted}} {
+		if b.some {
+			flags += 1 + len(b.text)
 		}
 	}
+	flags = max(0, flags)
 	badge := func(v *view.Offer) string { return badges(*v) }
 	if width < 100 && o.shelf.unisolated { // the details say it in full
 		flags -= len(badgeUnisolated) - len("NO ISO")

@@ -19,6 +19,7 @@ type card struct {
 	price, disk, out                      market.Rate
 	simulated                             bool
 	images                                []string
+	change                                func(*market.Offer) // what else is special about it
 }
 
 // offer makes the record that a rig would sign.
@@ -45,6 +46,9 @@ func (c card) offer() market.Offer {
 			s.LeasedUntil = now + 3_600_000
 		}
 		o.Slots = append(o.Slots, s)
+	}
+	if c.change != nil {
+		c.change(&o)
 	}
 	return o
 }

@@ -215,6 +215,24 @@ func TestTheFormTellsTheWholePriceAndWhatIsWrong(t *testing.T) {
 	})
 }
 
+func TestADiskThatIsAskedForIsPricedBeforeItIsOrdered(t *testing.T) {
+	open(t, full, 80, 24, nil, func(s *screen) {
+		s.press("end", "enter", "up") // from the image to the last field
+		s.sees("10 GB, which comes with the cards", "10 GB × 0.0002 USD an hour")
+		s.write("500")
+		s.press("enter")
+		s.sees("the rig has 180 GB free")
+		s.press("backspace")
+		s.sees("50 GB × 0.0002 USD an hour × 1h", "0.01 USD", "2.16 USD")
+		s.press("enter")
+		s.pass(400 * time.Millisecond)
+		s.press("y")
+		if len(s.market.bids) != 1 || s.market.bids[0].DiskMB != 50_000 || s.market.bids[0].BudgetMicro != 2_160_000 {
+			t.Fatalf("bids: %+v", s.market.bids)
+		}
+	})
+}
+
 func TestLooksForAnAgentThatIsGoneAndKeepsWhatItSaid(t *testing.T) {
 	open(t, full, 80, 24, nil, func(s *screen) {
 		s.market.leave()

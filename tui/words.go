@@ -41,6 +41,32 @@ func lasting(ms int64) string {
 	return two(s/86400, "d", s%86400/3600, "h")
 }
 
+// thousands writes a number in the largest unit of thousands that it fills, with at most one digit behind the point: 1.2 GB.
+func thousands(n int64, unit string) string {
+	const prefixes = "kMGTPE"
+	if n < 1000 {
+		return strconv.FormatInt(n, 10) + " " + unit
+	}
+	value, at := float64(n)/1000, 0
+	for value >= 999.95 && at < len(prefixes)-1 { // what would be written as 1000.0
+		value, at = value/1000, at+1
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(value, 'f', 1, 64), ".0") + " " + prefixes[at:at+1] + unit
+}
+
+// errBadSize: a text is no size of a disk.
+var errBadSize = errors.New("write whole GB, such as 50 or 50GB")
+
+// parseDisk reads a disk in whole GB and returns it in MB.
+func parseDisk(text string) (int64, error) {
+	number := strings.TrimSpace(strings.TrimSuffix(strings.ToUpper(strings.TrimSpace(text)), "GB"))
+	n, err := strconv.ParseUint(number, 10, 20) // up to a petabyte
+	if err != nil || n == 0 {
+		return 0, errBadSize
+	}
+	return int64(n) * 1000, nil
+}
+
 // errBadSpan: a text is no time.
 var errBadSpan = errors.New("write a time such as 90s, 2h or 7d")
 

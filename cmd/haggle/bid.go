@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"haggle/internal/api"
+	"haggle/internal/cli"
 	"haggle/internal/view"
+	"haggle/market"
 )
 
 func (p *program) bidCommand() *cobra.Command {
@@ -46,6 +49,9 @@ func (p *program) order(c *cobra.Command, f orderFlags, args []string) (view.Bid
 
 // bid orders slots and says what was granted, unless it shall be quiet.
 func (p *program) bid(ctx context.Context, b view.BidRequest, quiet bool) (view.Lease, error) {
+	if b.DiskMB > 0 && !quiet {
+		p.priceDisk(ctx, b)
+	}
 	l, err := ask(ctx, p, func(c *api.AgentClient) (view.Lease, error) { return c.Bid(ctx, b) })
 	if err != nil {
 		if ctx.Err() != nil {
@@ -58,6 +64,44 @@ func (p *program) bid(ctx context.Context, b view.BidRequest, quiet bool) (view.
 	}
 	p.Say("lease %s on %s: %s at %s per slot-hour, budget %s", short(l.ID), clean(l.Rig), clean(cards(l.Slots, l.Model, l.Simulated, l.Isolation)), money(l.Price), money(l.Budget))
 	return l, nil
+}
+
+// priceDisk says what the disk that was asked for costs, before the bid is sent: on the offer that is named, or the first that
+// matches. The agent prices it with everything else in any case; where no offer fits, it is the agent that says so.
+func (p *program) priceDisk(ctx context.Context, b view.BidRequest) {
+	o, found, err := p.considered(ctx, b)
+	if err != nil || !found {
+		return // the bid meets the same fault, and tells it
+	}
+	disk := cli.Bytes(b.DiskMB * 1_000_000)
+	if o.DiskPrice.Micro == 0 {
+		p.Say("%s of disk are free on %s", disk, clean(o.Rig))
+		return
+	}
+	prices := market.Prices{Currency: o.DiskPrice.Currency, Disk: market.Rate(o.DiskPrice.Micro)}
+	bill, err := prices.Bill(market.UsageAt(b.DurationMs, 0, b.DiskMB, 0, 0))
+	if err != nil {
+		return // more than money can count: the agent refuses it
+	}
+	total := money(view.MoneyOf(bill.Total, prices.Currency))
+	p.Say("%s of disk on %s cost %s per GB-hour: %s for %s", disk, clean(o.Rig), money(o.DiskPrice), total, lasting(b.DurationMs))
+}
+
+// considered returns the offer that a bid is placed at first, as far as can be known before.
+func (p *program) considered(ctx context.Context, b view.BidRequest) (view.Offer, bool, error) {
+	if b.Offer != "" {
+		o, err := ask(ctx, p, func(c *api.AgentClient) (view.Offer, error) { return c.Offer(ctx, b.Offer) })
+		return o, err == nil, err
+	}
+	list, err := ask(ctx, p, func(c *api.AgentClient) (view.OfferList, error) {
+		return c.Offers(ctx, view.OfferQuery{Query: b.Query})
+	})
+	for _, o := range list.Offers {
+		if slices.Contains(o.Images, b.Image) && o.Free >= b.GPUs {
+			return o, true, err
+		}
+	}
+	return view.Offer{}, false, err
 }
 
 func (p *program) printBid(l view.Lease, asJSON bool) error {

@@ -38,7 +38,7 @@ func fakeWiring() wiring {
 }
 
 // runFake serves a fake agent until it is told to end. Its home may hold files that change it: "broken" keeps it from
-// starting, "version" gives it another version, "crashed" says that a job has ended it before.
+// starting, "version" gives it another version, "main" another network, "crashed" says that a job has ended it before.
 func runFake(ctx context.Context, c config.Agent, version string, log *slog.Logger) error {
 	has := func(name string) bool { _, err := os.Stat(filepath.Join(c.Paths.Home, name)); return err == nil }
 	if has("broken") {
@@ -57,8 +57,8 @@ func runFake(ctx context.Context, c config.Agent, version string, log *slog.Logg
 }
 
 // fakeAgent keeps one job. What it does is in the job's first argument:
-// count writes three lines and ends; hang waits to be stopped; crash ends the agent in mid-log; lost never runs;
-// open ends without a final receipt.
+// count writes three lines and ends; hang waits to be stopped; crash ends the agent in mid-log; lost never runs; open ends
+// without a final receipt; fill fills its disk and fails; taken is in its notice, for the rig's owner takes the card back.
 type fakeAgent struct {
 	home    string
 	end     func()
@@ -117,8 +117,19 @@ func (a *fakeAgent) live() {
 		return
 	case "open":
 		a.over("completed", 0, "open")
+		a.mark("open")
 		return
 	case "crash":
+		return
+	case "fill":
+		a.state(func(l *view.Lease) {
+			l.DiskFull, l.DiskUsed, l.DiskMB, l.Egress, l.In, l.Out = true, 9_990_000_000, 10_000, true, 1_234_567_890, 42
+		})
+		a.over("disk_full", 1, "final")
+		return
+	case "taken":
+		a.state(func(l *view.Lease) { l.State, l.Reason, l.EndsBy = "stopping", "takeback", markettest.Now })
+		a.mark("taken")
 		return
 	}
 	code := int64(0)
@@ -128,67 +139,42 @@ func (a *fakeAgent) live() {
 	a.over("completed", code, "final")
 }
 
+// mark leaves a file that a script waits for. Without it the script ends, and says why.
+func (a *fakeAgent) mark(name string) {
+	if err := os.WriteFile(filepath.Join(a.home, name), []byte("yes"), 0o600); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+}
+
 func (a *fakeAgent) over(reason string, code int64, debt string) {
 	a.state(func(l *view.Lease) {
 		l.State, l.Reason, l.Exit, l.Debt = "ended", reason, &code, debt
 		l.BilledMs, l.Spent, l.Receipts = 41_000, view.MoneyOf(4100, "USD"), 2
 		l.Signed = l.Spent
+		if debt == "final" && reason != "renter" {
+			l.Outcome = view.OutcomeOf(markettest.Outcome(market.LeaseID{}))
+		}
+		if reason == "disk_full" {
+			l.Outcome = &view.Outcome{At: markettest.Now, Cards: []market.CardWipe{{Index: 0, Why: "the card\x1b is gone"}}}
+		}
 	})
 }
 
 func (a *fakeAgent) Status(context.Context) (view.AgentStatus, error) {
+	network := "lab-x"
+	if _, err := os.Stat(filepath.Join(a.home, "main")); err == nil {
+		network = "main"
+	}
 	return view.AgentStatus{
 		Version: "1", PID: 7, Home: a.home, Uptime: 90, Offers: 2, Leases: 1,
-		Network: view.Network{Name: "lab-x", Key: "12D3KooWx", Addrs: []string{"/ip4/127.0.0.1/tcp/1"}, Reason: "no peer answers"},
+		Network: view.Network{Name: network, Key: "12D3KooWx", Addrs: []string{"/ip4/127.0.0.1/tcp/1"}, Reason: "no peer answers"},
 	}, nil
-}
-
-func fakeOffers() []view.Offer {
-	o := markettest.Offer()
-	now := time.UnixMilli(markettest.Now)
-	first := view.OfferOf(o, market.Hash{0x3f, 0x9a}, []uint8{0, 1}, now, true)
-	second := first
-	second.ID, second.Rig, second.Free, second.Country, second.Price = "aa00bb11", "at\x1b[31mtic", 1, "DE", view.MoneyOf(1_500_000, "USD")
-	return []view.Offer{first, second}
-}
-
-func (a *fakeAgent) Offers(_ context.Context, q view.OfferQuery) (view.OfferList, error) {
-	list := view.OfferList{Offers: fakeOffers(), Known: 2, Rigs: 2}
-	a.mu.Lock()
-	a.asked += "-"
-	err := os.WriteFile(filepath.Join(a.home, "asked"), []byte(a.asked), 0o600)
-	a.mu.Unlock()
-	if err != nil {
-		return list, err
-	}
-	switch {
-	case strings.Contains(q.Query, "H100"):
-		list.Offers = nil
-	case strings.Contains(q.Query, "rig=nobody"):
-		return view.OfferList{Reason: "no rig has answered yet"}, nil
-	case strings.Contains(q.Query, "rig=nowhere"):
-		return list, market.NewError(market.CodeNoPeers, "network", "main", "reason", "no bootstrap peer is configured")
-	}
-	for i := range list.Offers {
-		list.Offers[i].SlotDetail, list.Offers[i].Host, list.Offers[i].Rules = nil, market.HostFacts{}, market.Rules{}
-	}
-	if q.Explain {
-		list.Funnel = &view.Funnel{Known: 2, Steps: []view.FunnelStep{{Clause: "gpu_name=H100", Left: len(list.Offers)}}, Nearest: "3f9a0000 has gpu_name RTX_4090"}
-	}
-	return list, nil
-}
-
-func (a *fakeAgent) Offer(_ context.Context, id string) (view.Offer, error) {
-	for _, o := range fakeOffers() {
-		if strings.HasPrefix(o.Hash, id) {
-			return o, nil
-		}
-	}
-	return view.Offer{}, market.NewError(market.CodeOfferUnknown, "offer", id)
 }
 
 func (a *fakeAgent) Bid(_ context.Context, b view.BidRequest) (view.Lease, error) {
 	switch {
+	case strings.Contains(b.Query, "bidders=trusted"):
+		return view.Lease{}, market.NewError(market.CodeNotTrusted, "owner", market.KeyOf(markettest.Renter()).String())
 	case b.Image != "lab":
 		return view.Lease{}, market.NewError(market.CodeImageUnknown, "image", b.Image, "images", "lab")
 	case b.BudgetMicro > 0 && b.BudgetMicro < 6000:

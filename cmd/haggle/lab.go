@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -41,13 +43,13 @@ func (p *program) labCommand() *cobra.Command {
 		Example: "  haggle lab up\n  haggle lab down",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return cli.Usage("lab has no "+args[0], "it has up, down and status")
+				return cli.Usage("lab has no "+args[0], "it has up, down, status and image")
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(p.labUpCommand(), p.labDownCommand(), p.labStatusCommand())
+	c.AddCommand(p.labUpCommand(), p.labDownCommand(), p.labStatusCommand(), p.labImageCommand())
 	return c
 }
 
@@ -122,6 +124,31 @@ func (p *program) labStatusCommand() *cobra.Command {
 		return p.Table("RIG STATE PROCESS HOME", rows)
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (p *program) labImageCommand() *cobra.Command {
+	var out string
+	c := p.action(&cobra.Command{
+		Use:     "image",
+		Short:   "write the lab's job image to a file, for a rig of your own",
+		Long:    "Write the image of the lab's jobs, a small training run, as an OCI archive. Name it in `images` of a rig's configuration to try the rig out.",
+		Example: "  haggle lab image -o lab.tar",
+	}, func(context.Context, []string) error {
+		if out == "" {
+			return cli.Usage("lab image needs a file to write", "say -o FILE")
+		}
+		self, err := os.Executable()
+		if err != nil {
+			return fmt.Errorf("find this program: %w", err)
+		}
+		if err := lab.WriteImage(out, self); err != nil {
+			return err
+		}
+		p.Say(`in the rig's configuration: images = [{name = "%s", archive = "%s"}]`, lab.ImageName, out)
+		return nil
+	})
+	c.Flags().StringVarP(&out, "output", "o", "", "the file")
 	return c
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"haggle/internal/api"
+	"haggle/internal/cli"
 	"haggle/internal/view"
 	"haggle/market"
 )
@@ -63,23 +64,73 @@ func over(l view.Lease) bool {
 }
 
 func (p *program) printLeases(list []view.Lease) error {
+	// Columns that most leases have nothing to say in are there only when one has.
+	used := slices.ContainsFunc(list, func(l view.Lease) bool { return l.DiskUsed > 0 })
+	online := slices.ContainsFunc(list, func(l view.Lease) bool { return l.In > 0 || l.Out > 0 })
+	header := "LEASE RIG GPU STATE EXIT BILLED COST SIGNED DEBT"
+	if used {
+		header += " DISK"
+	}
+	if online {
+		header += " TRAFFIC"
+	}
 	var rows [][]string
 	for _, l := range list {
-		state := l.State
-		switch {
-		case l.Error != nil:
-			state += ": " + l.Error.Message
-		case l.Reason != "":
-			state += ": " + l.Reason
-		}
 		exit := ""
 		if l.Exit != nil {
 			exit = strconv.FormatInt(*l.Exit, 10)
 		}
-		rows = append(rows, []string{
-			short(l.ID), l.Rig, cards(l.Slots, l.Model, l.Simulated, l.Isolation), state, exit, lasting(l.BilledMs), money(l.Spent),
+		row := []string{
+			short(l.ID), l.Rig, cards(l.Slots, l.Model, l.Simulated, l.Isolation), state(l), exit, lasting(l.BilledMs), money(l.Spent),
 			l.Signed.Text + " in #" + strconv.FormatUint(uint64(l.Receipts), 10), l.Debt,
-		})
+		}
+		if used {
+			row = append(row, diskUse(l))
+		}
+		if online {
+			row = append(row, traffic(l))
+		}
+		rows = append(rows, row)
 	}
-	return p.Table("LEASE RIG GPU STATE EXIT BILLED COST SIGNED DEBT", rows)
+	return p.Table(header, rows)
 }
+
+// state says where a lease stands, and why.
+func state(l view.Lease) string {
+	text := l.State
+	switch {
+	case l.Error != nil:
+		text += ": " + l.Error.Message
+	case l.Reason != "":
+		text += ": " + l.Reason
+	}
+	if l.EndsBy > 0 {
+		text += ", ends by " + clock(l.EndsBy)
+	}
+	if l.DiskFull && l.Reason != string(market.ReasonDiskFull) {
+		text += ", disk full"
+	}
+	return text
+}
+
+// diskUse says how much of its disk a job uses.
+func diskUse(l view.Lease) string {
+	switch {
+	case l.DiskUsed == 0:
+		return ""
+	case l.DiskMB == 0:
+		return cli.Bytes(l.DiskUsed)
+	}
+	return cli.Bytes(l.DiskUsed) + " of " + cli.Bytes(l.DiskMB*1_000_000)
+}
+
+// traffic says what a job received and sent.
+func traffic(l view.Lease) string {
+	if l.In == 0 && l.Out == 0 {
+		return ""
+	}
+	return cli.Bytes(l.In) + " in, " + cli.Bytes(l.Out) + " out"
+}
+
+// clock writes a wall time for the person at this machine.
+func clock(ms int64) string { return time.UnixMilli(ms).Local().Format(time.TimeOnly) }

@@ -32,6 +32,7 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			e.Setenv("HAGGLE_HOME", home)
+			e.Setenv("TZ", "UTC")
 			e.Setenv("LEASE", leaseID()[:8])
 			e.Defer(func() { endAgent(t, home) })
 			evidence := markettest.Evidence().Encode()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"haggle/internal/api"
+	"haggle/internal/cli"
 	"haggle/internal/view"
 	"haggle/market"
 )
@@ -26,7 +28,8 @@ func (p *program) offersCommand() *cobra.Command {
 	c := p.action(&cobra.Command{
 		Use:   "offers [QUERY…]",
 		Short: "list the offers that match a query",
-		Long:  "List the offers that match a query. Every clause must hold; nothing is dropped or added silently.\n\n" + fieldHelp(),
+		Long: "List the offers that match a query. Every clause must hold; nothing is dropped or added silently. An offer marked\n" +
+			cli.TrustedOnly + " takes bids only from owners that its rig's owner trusts.\n\n" + fieldHelp(),
 		Example: "  haggle offers 'gpu_name=RTX_4090 dph<0.60'\n" +
 			"  haggle offers 'num_gpus>=2 gpu_ram>=24 geolocation in [DE,NL]' --sort dph\n" +
 			"  haggle offers 'gpu_name=H100*' --explain",
@@ -132,6 +135,9 @@ func (p *program) printOffers(list view.OfferList, f offersFlags) error {
 		if err := printOfferTable(p, list.Offers); err != nil {
 			return err
 		}
+	}
+	if slices.ContainsFunc(list.Offers, func(o view.Offer) bool { return o.Bidders == market.BiddersTrusted }) {
+		p.Say("%s: bids are taken only from owners that the rig's owner trusts; `haggle status` shows the key to send", cli.TrustedOnly)
 	}
 	return p.printFunnel(list.Funnel)
 }

@@ -15,10 +15,10 @@ import (
 
 // orderFlags are the flags of run and bid.
 type orderFlags struct {
-	offer, image, duration, budget, currency, unattended string
-	gpus                                                 int
-	env                                                  []string
-	json                                                 bool
+	offer, image, duration, budget, currency, unattended, disk string
+	gpus                                                       int
+	env                                                        []string
+	json                                                       bool
 }
 
 func (f *orderFlags) register(c *cobra.Command) {
@@ -30,6 +30,7 @@ func (f *orderFlags) register(c *cobra.Command) {
 	flags.StringVar(&f.budget, "budget", "", "spend at most this, such as 3.00 (default: what the whole time costs)")
 	flags.StringVar(&f.currency, "currency", "", "currency of the budget (default: the configured one, USD)")
 	flags.StringVar(&f.unattended, "unattended", "10m", "how long the job may go on while this machine is away")
+	flags.StringVar(&f.disk, "disk", "", "the job's disk, such as 50GB or 50GiB (default: 10GB, or the card's part of it where that is less)")
 	flags.StringArrayVar(&f.env, "env", nil, "NAME=VALUE for the job, or NAME to pass this shell's value on; may be repeated")
 }
 
@@ -84,6 +85,9 @@ func (f *orderFlags) limits(b *view.BidRequest) error {
 		}
 		*t.into = d.Milliseconds()
 	}
+	if err := f.disks(b); err != nil {
+		return err
+	}
 	if f.budget == "" {
 		return nil
 	}
@@ -98,8 +102,29 @@ func (f *orderFlags) limits(b *view.BidRequest) error {
 	return nil
 }
 
+// disks fills in the job's disk, in whole millions of bytes, rounded up.
+func (f *orderFlags) disks(b *view.BidRequest) error {
+	if f.disk == "" {
+		return nil
+	}
+	const mb = 1_000_000
+	n, err := config.ParseSize(f.disk)
+	switch {
+	case err != nil:
+		return cli.Usage("--disk: "+err.Error(), "write a size such as 50GB")
+	case n < mb:
+		return cli.Usage("--disk must be at least 1MB", "leave it out for what comes with the card")
+	}
+	b.DiskMB = n / mb
+	if n%mb > 0 {
+		b.DiskMB++
+	}
+	return nil
+}
+
 const orderExample = "  haggle %[1]s 'gpu_name=RTX_4090' --image lab --for 10m --budget 1.00 -- train --steps 20\n" +
-	"  haggle %[1]s --offer 3f9a12c4 --image lab --gpus 2 --for 2h --unattended 2h --env SEED=7 -- train"
+	"  haggle %[1]s --offer 3f9a12c4 --image lab --gpus 2 --for 2h --unattended 2h --env SEED=7 -- train\n" +
+	"  haggle %[1]s 'gpu_ram>=24 disk_free>=200GB' --image lab --disk 200GB --for 1d -- train"
 
 const orderHelp = "With a query, the best offer that matches is taken, and if its rig refuses the next one. The rig ends the job at the\n" +
 	"budget, at the end of its time, and when this machine was away for longer than --unattended."

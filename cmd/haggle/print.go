@@ -9,6 +9,7 @@ import (
 	"haggle/internal/cli"
 	"haggle/internal/config"
 	"haggle/internal/view"
+	"haggle/market"
 )
 
 // printLine writes a value as one line of JSON, for programs that read along.
@@ -33,6 +34,9 @@ func offered(o view.Offer) string {
 	name := card(o.Model, o.Simulated, o.Isolation)
 	if len(o.Also) > 0 {
 		name += " + " + strings.Join(o.Also, " + ")
+	}
+	if o.Bidders == market.BiddersTrusted {
+		name += " " + cli.TrustedOnly
 	}
 	if !o.Rentable {
 		name += " " + cli.NotRentable

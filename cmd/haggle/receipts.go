@@ -16,9 +16,10 @@ import (
 func (p *program) receiptsCommand() *cobra.Command {
 	var asJSON bool
 	c := p.action(&cobra.Command{
-		Use:     "receipts [LEASE]",
-		Short:   "list a lease's receipts; of the newest lease if none is named",
-		Long:    "List a lease's receipts. Each is cumulative: the newest that both signed is the whole bill.",
+		Use:   "receipts [LEASE]",
+		Short: "list a lease's receipts; of the newest lease if none is named",
+		Long: "List a lease's receipts. Each is cumulative: the newest that both signed is the whole bill. Below them stands the\n" +
+			"outcome, once there is one: what the rig signed of the disk and the card memory that the job left behind.",
 		Example: "  haggle receipts\n  haggle receipts 3f9a12c4 --json",
 		Args:    cli.Words(0, 1, "LEASE"),
 	}, func(ctx context.Context, args []string) error {
@@ -40,7 +41,10 @@ func (p *program) receiptsCommand() *cobra.Command {
 		if len(list) == 0 {
 			return market.NewError(market.CodeNoReceipts, "lease", id)
 		}
-		return p.printReceipts(list)
+		if err := p.printReceipts(list); err != nil {
+			return err
+		}
+		return p.printOutcome(ctx, id)
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c

@@ -93,6 +93,7 @@ type attendance struct {
 	logErr  error // how, if not well
 	json    bool
 	told    string // the state that was told last
+	full    bool   // that the disk is full was told
 	seen    int64  // bytes of the log at the last look
 	expired bool   // after the job's end nothing more came in time
 }
@@ -150,15 +151,22 @@ func (a *attendance) tell() {
 		}
 		return
 	}
+	if a.lease.DiskFull && !a.full {
+		a.full = true
+		a.Say("%s", fullDisk(a.lease))
+	}
 	if a.lease.State == a.told || a.ended() || a.lease.State == string(market.JobGranted) {
 		return
 	}
 	a.told = a.lease.State
+	text := clean(a.lease.State)
 	if a.lease.Reason != "" {
-		a.Say("%s: %s", clean(a.lease.State), clean(a.lease.Reason))
-		return
+		text += ": " + clean(a.lease.Reason)
 	}
-	a.Say("%s", clean(a.lease.State))
+	if a.lease.EndsBy > 0 {
+		text += "; it is killed at " + clock(a.lease.EndsBy)
+	}
+	a.Say("%s", text)
 }
 
 // end says how the lease ended and returns the job's exit code.

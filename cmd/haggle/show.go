@@ -10,6 +10,7 @@ import (
 	"haggle/internal/api"
 	"haggle/internal/cli"
 	"haggle/internal/view"
+	"haggle/market"
 )
 
 func (p *program) showCommand() *cobra.Command {
@@ -33,6 +34,45 @@ func (p *program) showCommand() *cobra.Command {
 	return c
 }
 
+// bidders says who may bid.
+func bidders(o view.Offer) string {
+	switch {
+	case !o.Rentable:
+		return "nobody: the cards are shown and not rented"
+	case o.Bidders == market.BiddersTrusted:
+		return "owners that the rig's owner trusts; `haggle status` shows the key to send"
+	}
+	return o.Bidders
+}
+
+// internet says what jobs reach, and how fast.
+func internet(o view.Offer) string {
+	if !o.Egress {
+		return "jobs do not reach it"
+	}
+	var line []string
+	if o.Host.SlotUp > 0 {
+		line = append(line, rate(o.Host.SlotUp)+" up")
+	}
+	if o.Host.SlotDown > 0 {
+		line = append(line, rate(o.Host.SlotDown)+" down")
+	}
+	if len(line) == 0 {
+		return "jobs reach it"
+	}
+	return "jobs reach it, with " + strings.Join(line, " and ") + " for each card"
+}
+
+// rate writes bits a second.
+func rate(bits int64) string { return strings.TrimSuffix(cli.Bytes(bits), "B") + "bit/s" }
+
+func diskFree(h market.HostFacts) string {
+	if h.DiskFree == 0 {
+		return ""
+	}
+	return cli.Bytes(h.DiskFree)
+}
+
 func (p *program) printOffer(o view.Offer) error {
 	hour := func(m view.Money, per string) string { return money(m) + " per " + per }
 	per := hour(o.Price, "slot-hour")
@@ -50,10 +90,16 @@ func (p *program) printOffer(o view.Offer) error {
 		"price", per,
 		"disk", hour(o.DiskPrice, "GB-hour"),
 		"traffic", hour(o.InPrice, "GB in")+", "+hour(o.OutPrice, "GB out"),
+		"bidders", bidders(o),
 		"reach", o.Reach,
 		"country", o.Country,
 		"isolation", o.Isolation,
+		"held", strings.Join(o.Protections, ", "),
+		"weak", strings.Join(o.Weak, ", "),
+		"internet", internet(o),
+		"content", o.Content,
 		"host", strings.Join(host, ", "),
+		"disk free", diskFree(o.Host),
 		"images", strings.Join(o.Images, ", "),
 		"lease", lasting(o.Rules.MinMs)+" to "+lasting(o.Rules.MaxMs)+", receipts every "+lasting(o.Rules.IntervalMs),
 		"valid", "for "+strconv.FormatInt(o.ExpiresIn, 10)+" s more, renewed by the rig",

@@ -8,6 +8,7 @@ import (
 
 	"haggle/internal/api"
 	"haggle/internal/view"
+	"haggle/market"
 )
 
 func (p *program) statusCommand() *cobra.Command {
@@ -38,11 +39,15 @@ func (p *program) printStatus(s view.AgentStatus, asJSON bool) error {
 			ready += ": " + s.Network.Reason
 		}
 	}
+	key := s.Network.Key
+	if key != "" && s.Network.Name != "" && !market.IsLab(s.Network.Name) { // in a lab everybody may rent
+		key += "  (send it to a rig's owner to be trusted)"
+	}
 	facts := []string{
 		"agent", "haggle " + s.Version + ", process " + strconv.Itoa(s.PID) + ", up " + lasting(s.Uptime*1000),
 		"home", s.Home,
 		"network", s.Network.Name + ", " + ready,
-		"key", s.Network.Key,
+		"key", key,
 	}
 	name := "addresses"
 	for _, address := range s.Network.Addrs {

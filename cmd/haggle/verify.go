@@ -79,6 +79,7 @@ type judgement struct {
 	BilledMs int64          `json:"billed_ms"`
 	Total    view.Money     `json:"total,omitzero"`
 	Exit     *market.Exit   `json:"exit,omitempty"`
+	Outcome  *view.Outcome  `json:"outcome,omitempty"`
 	Guilty   string         `json:"guilty_key,omitempty"`
 	Checks   []market.Check `json:"checks"`
 
@@ -91,6 +92,9 @@ func judgementOf(j market.Judgement, verbose bool) judgement {
 	}
 	if !verbose {
 		v.Checks = collapse(j.Checks)
+	}
+	if j.Outcome != nil {
+		v.Outcome = view.OutcomeOf(*j.Outcome)
 	}
 	if !j.Guilty.IsZero() {
 		v.Guilty = j.Guilty.String()
@@ -173,12 +177,16 @@ func (p *program) printJudgement(j market.Judgement, verbose bool) error {
 	if v.Exit != nil {
 		end = fmt.Sprintf("%s, exit %d", v.Exit.Reason, v.Exit.Code)
 	}
+	left := ""
+	if v.Outcome != nil {
+		left = outcome(*v.Outcome)
+	}
 	gpu := ""
 	if v.Slots > 0 {
 		gpu = cards(v.Slots, v.Model, v.simulated, "")
 	}
 	return p.Facts("network", v.Network, "lease", v.Lease, "rig", v.Rig, "renter", v.Renter, "gpu", gpu,
-		"total", total, "end", end, "guilty", v.Guilty, "verdict", v.Verdict+": "+meaning(j.Verdict))
+		"total", total, "end", end, "outcome", left, "guilty", v.Guilty, "verdict", v.Verdict+": "+meaning(j.Verdict))
 }
 
 func meaning(v market.Verdict) string {

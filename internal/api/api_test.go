@@ -17,6 +17,7 @@ import (
 	"haggle/internal/api"
 	"haggle/internal/view"
 	"haggle/market"
+	"haggle/market/markettest"
 )
 
 // Both clients are what they are clients of.
@@ -80,6 +81,9 @@ func TestEveryOperationOfARigArrivesAndComesBack(t *testing.T) {
 	status, _ := new(fakeRig).Status(t.Context())
 	status.Leases, status.Images = []view.Lease{}, []string{}
 	cards, _ := new(fakeRig).Cards(t.Context())
+	trusted, _ := new(fakeRig).TrustedOwners(t.Context())
+	takeback, _ := new(fakeRig).Takeback(t.Context(), "", true)
+	ada := market.KeyOf(markettest.Private("ada"))
 	prices := market.Prices{Currency: "EUR", Slot: 360_000, Out: 9}
 	run(t, f.seen, []step{
 		{"status", func(ctx context.Context) (any, error) { return of(c.Status(ctx)) }, status},
@@ -89,6 +93,11 @@ func TestEveryOperationOfARigArrivesAndComesBack(t *testing.T) {
 		{"pause", func(ctx context.Context) (any, error) { return only(c.Pause(ctx)) }, nil},
 		{"resume", func(ctx context.Context) (any, error) { return only(c.Resume(ctx)) }, nil},
 		{"drain true", func(ctx context.Context) (any, error) { return only(c.Drain(ctx, true)) }, nil},
+		{"trusted", func(ctx context.Context) (any, error) { return of(c.TrustedOwners(ctx)) }, trusted},
+		{"trust " + ada.String() + " Ada", func(ctx context.Context) (any, error) { return only(c.Trust(ctx, ada, "Ada")) }, nil},
+		{"distrust " + ada.String(), func(ctx context.Context) (any, error) { return only(c.Distrust(ctx, ada)) }, nil},
+		{"takeback GPU-1/ö? true", func(ctx context.Context) (any, error) { return of(c.Takeback(ctx, "GPU-1/ö?", true)) }, takeback},
+		{"giveback 1", func(ctx context.Context) (any, error) { return only(c.Giveback(ctx, "1")) }, nil},
 		{"shutdown", func(ctx context.Context) (any, error) { return only(c.Shutdown(ctx)) }, nil},
 	})
 	v, err := c.Version(t.Context())
@@ -111,6 +120,26 @@ func run(t *testing.T, calls func() []string, steps []step) {
 		if diff := cmp.Diff(s.same, got); diff != "" {
 			t.Errorf("%s came back differently:\n%s", s.want, diff)
 		}
+	}
+}
+
+func TestAKeyThatIsNoneNeverReachesTheRig(t *testing.T) {
+	f := &fakeRig{}
+	config := newConfig(t)
+	serve(t, api.NewRigServer(config, f))
+	for _, method := range []string{"PUT", "DELETE"} {
+		r, err := plain(t, config.Socket).Do(request(t.Context(), t, method, "/v1/trusted/nobody", `{"name":"x"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		var p view.Problem
+		if err := json.NewDecoder(r.Body).Decode(&p); err != nil || r.StatusCode != 400 || p.Code != string(market.CodeBadKey) {
+			t.Errorf("%s: status %d, %+v, %v", method, r.StatusCode, p, err)
+		}
+	}
+	if calls := f.seen(); len(calls) > 0 {
+		t.Errorf("the rig heard %q", calls)
 	}
 }
 

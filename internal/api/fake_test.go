@@ -48,7 +48,8 @@ func lease(id, state string) view.Lease {
 	exit := int64(7)
 	return view.Lease{
 		ID: id, State: state, Rig: "rig-1", Model: "RTX_4090", Slots: 1, Args: []string{"train"}, Exit: &exit, Simulated: true,
-		Price: view.MoneyOf(360_000, "USD"), Spent: view.MoneyOf(4100, "USD"),
+		Price: view.MoneyOf(360_000, "USD"), Spent: view.MoneyOf(4100, "USD"), In: 7, Out: 8, DiskMB: 9, DiskUsed: 10, EndsBy: 11,
+		Outcome: &view.Outcome{At: 5, DiskAt: 5, Cards: []market.CardWipe{{Index: 1, Bytes: 24 << 30}, {Index: 2, Why: "it is in use"}}},
 	}
 }
 
@@ -136,7 +137,28 @@ func (f *fakeRig) SetPrices(_ context.Context, p market.Prices) error { return f
 func (f *fakeRig) Pause(context.Context) error                        { return f.note("pause") }
 func (f *fakeRig) Resume(context.Context) error                       { return f.note("resume") }
 func (f *fakeRig) Drain(_ context.Context, now bool) error            { return f.note("drain %t", now) }
-func (f *fakeRig) Shutdown(context.Context) error                     { return f.note("shutdown") }
+
+func (f *fakeRig) TrustedOwners(context.Context) ([]view.Owner, error) {
+	return []view.Owner{{Key: "12D3", Name: "Ada", Since: 5, Owes: view.MoneyOf(9, "USD")}}, f.note("trusted")
+}
+
+func (f *fakeRig) Trust(_ context.Context, owner market.Key, name string) error {
+	return f.note("trust %s %s", owner, name)
+}
+
+func (f *fakeRig) Distrust(_ context.Context, owner market.Key) error {
+	return f.note("distrust %s", owner)
+}
+
+func (f *fakeRig) Takeback(_ context.Context, card string, dryRun bool) (view.Takeback, error) {
+	return view.Takeback{
+		Slot: 1, UUID: "GPU-1", Model: "RTX_4090", Lease: "cafe", Slots: []int{0, 1}, NoticeMs: 120_000, Penalty: view.MoneyOf(7, "USD"),
+	}, f.note("takeback %s %t", card, dryRun)
+}
+
+func (f *fakeRig) Giveback(_ context.Context, card string) error { return f.note("giveback %s", card) }
+
+func (f *fakeRig) Shutdown(context.Context) error { return f.note("shutdown") }
 
 // newConfig returns a socket in a fresh, short folder.
 func newConfig(t *testing.T) api.Config {

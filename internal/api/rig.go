@@ -29,6 +29,17 @@ type Rig interface {
 	Drain(ctx context.Context, now bool) error
 	// Leases lists the leases that are open, or all, newest first.
 	Leases(ctx context.Context, all bool) ([]view.Lease, error)
+	// TrustedOwners lists the owners whose bids are taken, with what they owe, in the order in which they were added.
+	TrustedOwners(ctx context.Context) ([]view.Owner, error)
+	// Trust takes bids of an owner from now on, under a name that only this rig's owner sees. Again, it changes the name.
+	Trust(ctx context.Context, owner market.Key, name string) error
+	// Distrust takes no more bids of an owner. Leases that are signed go on.
+	Distrust(ctx context.Context, owner market.Key) error
+	// Takeback takes a card, named by slot or UUID, from new leases and ends the lease that holds it, after the notice of its
+	// terms. With dryRun nothing is done: the answer says what would be.
+	Takeback(ctx context.Context, card string, dryRun bool) (view.Takeback, error)
+	// Giveback offers a card again that was taken back or withheld. A card that is offered is no error.
+	Giveback(ctx context.Context, card string) error
 	// Shutdown ends the daemon. Jobs go on and are adopted by the next one.
 	Shutdown(ctx context.Context) error
 }
@@ -36,11 +47,35 @@ type Rig interface {
 type (
 	newPrices struct{ Body market.Prices }
 	drain     struct{ Body DrainRequest }
+	byOwner   struct {
+		Owner string `path:"owner" maxLength:"128" doc:"a key"`
+	}
+	trustOne struct {
+		Owner string `path:"owner" maxLength:"128" doc:"a key"`
+		Body  TrustRequest
+	}
+	byCard struct {
+		Card string `path:"card" maxLength:"128" doc:"a slot, or a UUID or enough of its beginning"`
+	}
+	takeOne struct {
+		Card string `path:"card" maxLength:"128" doc:"a slot, or a UUID or enough of its beginning"`
+		Body TakebackRequest
+	}
 )
 
 // DrainRequest empties a rig.
 type DrainRequest struct {
 	Now bool `json:"now" doc:"also end the running leases, after their notice"`
+}
+
+// TrustRequest takes bids of an owner.
+type TrustRequest struct {
+	Name string `json:"name" maxLength:"64" doc:"the owner, in your own words; nobody else sees it"`
+}
+
+// TakebackRequest takes a card back.
+type TakebackRequest struct {
+	DryRun bool `json:"dry_run" doc:"do nothing, and say what it would mean"`
 }
 
 // rigRoutes registers every operation of a rig.
@@ -74,7 +109,42 @@ func rigRoutes(api huma.API, c Config, r Rig) {
 	act(api, c, http.MethodPost, "drain", "/v1/drain", "Refuse new leases for good", func(ctx context.Context, in *drain) error {
 		return r.Drain(ctx, in.Body.Now)
 	})
+	trustRoutes(api, c, r)
+	cardRoutes(api, c, r)
 	act(api, c, http.MethodPost, "shutdown", "/v1/shutdown", "End the daemon; jobs go on", func(ctx context.Context, _ *struct{}) error {
 		return r.Shutdown(ctx)
+	})
+}
+
+// trustRoutes registers what is about owners whose bids are taken.
+func trustRoutes(api huma.API, c Config, r Rig) {
+	read(api, c, "list-trusted", "/v1/trusted", "Owners whose bids are taken", func(ctx context.Context, _ *struct{}) ([]view.Owner, error) {
+		list, err := r.TrustedOwners(ctx)
+		return some(list), err
+	})
+	act(api, c, http.MethodPut, "trust", "/v1/trusted/{owner}", "Take bids of an owner", func(ctx context.Context, in *trustOne) error {
+		key, err := market.ParseKey(in.Owner)
+		if err != nil {
+			return err
+		}
+		return r.Trust(ctx, key, in.Body.Name)
+	})
+	act(api, c, http.MethodDelete, "distrust", "/v1/trusted/{owner}", "Take no more bids of an owner", func(ctx context.Context, in *byOwner) error {
+		key, err := market.ParseKey(in.Owner)
+		if err != nil {
+			return err
+		}
+		return r.Distrust(ctx, key)
+	})
+}
+
+// cardRoutes registers what an owner does with single cards.
+func cardRoutes(api huma.API, c Config, r Rig) {
+	answerTo(api, c, http.MethodPost, "take-back", "/v1/cards/{card}/takeback", "Take a card back, after its job's notice",
+		func(ctx context.Context, in *takeOne) (view.Takeback, error) {
+			return r.Takeback(ctx, in.Card, in.Body.DryRun)
+		})
+	act(api, c, http.MethodPost, "give-back", "/v1/cards/{card}/giveback", "Offer a card again", func(ctx context.Context, in *byCard) error {
+		return r.Giveback(ctx, in.Card)
 	})
 }

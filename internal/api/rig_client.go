@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"net/url"
 
 	"haggle/internal/view"
 	"haggle/market"
@@ -49,6 +50,33 @@ func (c *RigClient) Resume(ctx context.Context) error { return c.post(ctx, "/v1/
 func (c *RigClient) Drain(ctx context.Context, now bool) error {
 	return c.post(ctx, "/v1/drain", DrainRequest{Now: now})
 }
+
+// TrustedOwners implements Rig.
+func (c *RigClient) TrustedOwners(ctx context.Context) ([]view.Owner, error) {
+	return get[[]view.Owner](ctx, c.client, "/v1/trusted", nil)
+}
+
+// Trust implements Rig.
+func (c *RigClient) Trust(ctx context.Context, owner market.Key, name string) error {
+	return c.do(ctx, http.MethodPut, "/v1/trusted/"+owner.String(), TrustRequest{Name: name})
+}
+
+// Distrust implements Rig.
+func (c *RigClient) Distrust(ctx context.Context, owner market.Key) error {
+	return c.do(ctx, http.MethodDelete, "/v1/trusted/"+owner.String(), nil)
+}
+
+// Takeback implements Rig.
+func (c *RigClient) Takeback(ctx context.Context, card string, dryRun bool) (view.Takeback, error) {
+	return call[view.Takeback](ctx, c.client, http.MethodPost, cardPath(card)+"/takeback", nil, TakebackRequest{DryRun: dryRun})
+}
+
+// Giveback implements Rig.
+func (c *RigClient) Giveback(ctx context.Context, card string) error {
+	return c.post(ctx, cardPath(card)+"/giveback", nil)
+}
+
+func cardPath(card string) string { return "/v1/cards/" + url.PathEscape(card) }
 
 // Shutdown implements Rig.
 func (c *RigClient) Shutdown(ctx context.Context) error { return c.post(ctx, "/v1/shutdown", nil) }

@@ -73,6 +73,7 @@ func mayImport() map[string][]string {
 		"internal/hostile/attacker": {"runtime/inside"},
 		"internal/shots":            {},
 		"internal/bench/bare":       {},
+		"internal/bench/load":       {"runtime"},
 		"internal/bench": {
 			"market", "market/markettest", "p2p", "nvml", "nvml/sim", "runtime", "runtime/archive", "runtime/containerd",
 			"internal/view", "internal/api", "internal/config", "internal/lab", "tui",

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -75,6 +76,14 @@ func checkBootstrap(s string) error {
 func checkFolder(s string) error {
 	if !strings.HasPrefix(s, "/") {
 		return fmt.Errorf("holds %.80q, which is not an absolute path", s)
+	}
+	return nil
+}
+
+// checkSocket wants a path that every system takes for a socket.
+func checkSocket(s string) error {
+	if !filepath.IsAbs(s) || filepath.Clean(s) != s || len(s) > maxSocket {
+		return fmt.Errorf("is %.120q, and must be a clean absolute path of at most %d bytes", s, maxSocket)
 	}
 	return nil
 }

@@ -23,6 +23,13 @@ const (
 	rigSocket        = "haggled.sock"
 	containerdSocket = "containerd/containerd.sock"
 	containerdLonger = containerdSocket + ".ttrpc" // containerd's second socket
+	helperSocket     = "helper.sock"
+)
+
+// The places of the helper where no home is given. They are root's: no user whom the helper serves can put a link there.
+const (
+	helperData = "/var/lib/haggled-helper"
+	helperRun  = "/run/haggled-helper"
 )
 
 // Paths is where a program's files lie. All paths are absolute.
@@ -40,6 +47,7 @@ type Paths struct {
 	Jobs       string // the folder of jobs' logs and files
 	Volumes    string // the folder of jobs' disks
 	Containerd ContainerdPaths
+	Helper     string // where the helper's socket is without being configured; "" where it must be
 
 	shared string // a folder of ours inside one that everybody may write to, or ""
 }
@@ -89,13 +97,30 @@ func LabHome() string { return filepath.Join(xdg.StateHome, "haggle", "lab") }
 // RigPaths returns the places of `haggled`: all below home, or the system's if home is "".
 func RigPaths(home string) (Paths, error) {
 	if home == "" {
-		return rig(Paths{Config: "/etc/haggle/haggled.toml"}, "/var/lib/haggled", "/run/haggled"), nil
+		p := Paths{Config: "/etc/haggle/haggled.toml", Helper: filepath.Join(helperRun, helperSocket)}
+		return rig(p, "/var/lib/haggled", "/run/haggled"), nil
 	}
 	home, err := filepath.Abs(home)
 	if err != nil {
 		return Paths{}, fmt.Errorf("find home: %w", err)
 	}
 	return rig(Paths{Home: home, Config: filepath.Join(home, "haggled.toml")}, home, filepath.Join(home, "run")), nil
+}
+
+// HelperPaths returns the places of the helper, which keeps the engine's files where a rig is two programs: all below home, or
+// the system's if home is "". Only root may write to them.
+func HelperPaths(home string) (Paths, error) {
+	var p Paths
+	if home == "" {
+		p = rig(Paths{Config: "/etc/haggle/haggled.toml"}, helperData, helperRun)
+	} else {
+		var err error
+		if p, err = RigPaths(home); err != nil {
+			return Paths{}, err
+		}
+	}
+	p.Helper = filepath.Join(p.Run, helperSocket)
+	return p, nil
 }
 
 func rig(p Paths, data, run string) Paths {

@@ -99,6 +99,54 @@ func TestTheSystemsPlaces(t *testing.T) {
 	}
 }
 
+func TestTheHelpersFilesAreNotWhereTheRigsAre(t *testing.T) {
+	for _, home := range []string{"", "/srv/helper"} {
+		h, err := config.HelperPaths(home)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := config.RigPaths("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{h.Helper, h.Jobs, h.Volumes, h.Run, h.Containerd.Root, h.Containerd.State, h.Containerd.Socket, h.Containerd.Runc} {
+			for _, folder := range []string{filepath.Dir(r.Key), r.Run} {
+				if strings.HasPrefix(path+"/", folder+"/") {
+					t.Errorf("with home %q %s is in a folder of the rig", home, path)
+				}
+			}
+		}
+		if home == "" && h.Helper != r.Helper {
+			t.Errorf("the helper listens on %s, the rig looks for it at %s", h.Helper, r.Helper)
+		}
+	}
+	if r, err := config.RigPaths("/srv/rig"); err != nil || r.Helper != "" {
+		t.Errorf("a rig with a home looks for a helper at %q, unasked: %v", r.Helper, err)
+	}
+}
+
+func TestTheHelperReadsTheRigsConfigurationAndHasItsOwnPlaces(t *testing.T) {
+	home := t.TempDir()
+	file := filepath.Join(home, "haggled.toml")
+	if err := os.WriteFile(file, []byte("[helper]\nuser = \"1234\"\nsocket = \"/run/other.sock\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := config.LoadHelper(config.Flags{Home: home, Env: variables()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Helper != (config.Helper{Socket: "/run/other.sock", User: "1234"}) || r.Paths.Helper == "" {
+		t.Errorf("%+v, %+v", r.Helper, r.Paths)
+	}
+	for _, bad := range []string{"relative", "/a/../b", "/" + strings.Repeat("a", 100)} {
+		_, err := config.LoadRig(config.Flags{Home: home, Env: variables(), Values: map[string]string{"helper.socket": bad}})
+		var fault *config.Error
+		if !errors.As(err, &fault) || fault.Key != "helper.socket" {
+			t.Errorf("socket %.20q: %v", bad, err)
+		}
+	}
+}
+
 func TestAFolderThatAStrangerMayUseIsNotTaken(t *testing.T) {
 	if goruntime.GOOS == "windows" {
 		t.Skip("needs file modes")

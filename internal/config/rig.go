@@ -18,6 +18,7 @@ type Rig struct {
 	Listen     []string // multiaddrs; empty: port 4701, and in a lab any port on loopback only
 	Cards      Cards
 	Containerd Containerd
+	Helper     Helper
 	Prices     Prices
 	Rules      Rules
 	Host       Share
@@ -43,6 +44,12 @@ type Containerd struct {
 	Binary    string // a program's name or path
 	Address   string // of a running containerd's socket; "" starts one of the rig's own
 	Namespace string
+}
+
+// Helper is the program that does what needs root, where it is not this one.
+type Helper struct {
+	Socket string // "" where it is looked for in Paths.Helper
+	User   string // a name or a number: who may use it
 }
 
 // Prices is a rig's price list; the amounts are decimals as in "0.40".
@@ -86,6 +93,16 @@ func LoadRig(f Flags) (Rig, error) {
 	}
 	r.Paths, r.origins = paths, l.origins
 	return r, r.finish()
+}
+
+// LoadHelper reads the configuration of the helper: the same file as the rig's, with the helper's own places.
+func LoadHelper(f Flags) (Rig, error) {
+	r, err := LoadRig(f)
+	if err != nil {
+		return Rig{}, err
+	}
+	r.Paths, err = HelperPaths(r.Paths.Home)
+	return r, err
 }
 
 // finish fills in what depends on the machine and on other knobs, and checks knobs against each other.

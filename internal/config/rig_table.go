@@ -16,7 +16,7 @@ func RigKnobs() []Knob { return knobs(rigTable()) }
 
 // rigTable has the knobs without a table first, as TOML wants them.
 func rigTable() []spec[Rig] {
-	return slices.Concat(marketTable(), machineTable(), jobTable(), priceTable(), ruleTable())
+	return slices.Concat(marketTable(), cardTable(), engineTable(), shareTable(), jobTable(), priceTable(), ruleTable())
 }
 
 func marketTable() []spec[Rig] {
@@ -73,7 +73,7 @@ func marketTable() []spec[Rig] {
 	}
 }
 
-func machineTable() []spec[Rig] {
+func cardTable() []spec[Rig] {
 	return []spec[Rig]{
 		{
 			Knob: Knob{
@@ -103,6 +103,11 @@ func machineTable() []spec[Rig] {
 			},
 			field: func(r *Rig) any { return &r.Cards.Hooks }, check: oneOf(HooksVendor, HooksNone),
 		},
+	}
+}
+
+func engineTable() []spec[Rig] {
+	return []spec[Rig]{
 		{
 			Knob: Knob{
 				Name: "containerd.binary", Kind: KindText, Default: "containerd",
@@ -124,6 +129,25 @@ func machineTable() []spec[Rig] {
 			},
 			field: func(r *Rig) any { return &r.Containerd.Namespace }, check: checkName,
 		},
+		{
+			Knob: Knob{
+				Name: "helper.socket", Kind: KindText,
+				Doc: "The socket of the helper that starts containers as root. None: " + helperRun + "/" + helperSocket + " if it is there, for a rig that is not root.",
+			},
+			field: func(r *Rig) any { return &r.Helper.Socket }, check: orNothing(checkSocket),
+		},
+		{
+			Knob: Knob{
+				Name: "helper.user", Kind: KindText, Default: "haggled",
+				Doc: "The user, by name or number, whom the helper serves.",
+			},
+			field: func(r *Rig) any { return &r.Helper.User }, check: checkName,
+		},
+	}
+}
+
+func shareTable() []spec[Rig] {
+	return []spec[Rig]{
 		{
 			Knob: Knob{
 				Name: "host.threads", Kind: KindNumber, Default: "0", Max: 4096,

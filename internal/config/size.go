@@ -25,8 +25,8 @@ var sizeUnits = []sizeUnit{
 	{"KB", 1e3},
 }
 
-// parseSize reads a number of bytes: "16GiB", "500MB", "0".
-func parseSize(s string) (int64, error) {
+// ParseSize reads a number of bytes as people write it: "16GiB", "500MB", "0". Whole numbers only; a negative one is an error.
+func ParseSize(s string) (int64, error) {
 	number, unit := strings.TrimSpace(s), int64(1)
 	for _, u := range sizeUnits {
 		if rest, ok := strings.CutSuffix(number, u.name); ok {

@@ -129,7 +129,7 @@ func (s spec[T]) duration(value any) (time.Duration, error) {
 func (s spec[T]) number(value any) (int64, error) {
 	switch s.Kind {
 	case KindSize:
-		return s.measure(value, `size in quotes such as "16GiB"`, parseSize, formatSize)
+		return s.measure(value, `size in quotes such as "16GiB"`, ParseSize, formatSize)
 	case KindRate:
 		return s.measure(value, `rate in quotes such as "40Mbit"`, parseRate, formatRate)
 	default:

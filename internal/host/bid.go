@@ -48,6 +48,9 @@ func (d *Daemon) grant(ctx context.Context, peer market.Key, m market.BidMessage
 	}
 	now := d.cfg.Clock()
 	terms := market.Grant(offer, bid, sealedBid.Hash(), slots, now.Wall, nonce)
+	if err := d.admitDisk(terms); err != nil {
+		return nil, err
+	}
 	sealed := market.SealTerms(d.cfg.Network, d.cfg.Key, terms)
 	record := Record{
 		Lease: market.NewLease(sealed.ID(), terms, now, m.Job.EnvHash == market.Env{}.Hash(m.Job.Salt)), Sealed: sealed.Encode(),
@@ -87,11 +90,12 @@ func (d *Daemon) admit(m market.BidMessage, bid market.Bid) (market.Offer, error
 		return offer, err
 	case offer.Rig != d.self:
 		return offer, market.NewError(market.CodeOfferUnknown, "offer", sealed.Hash().String()[:8])
-	case !market.IsLab(d.cfg.Network):
-		return offer, market.NewError(market.CodeNotLab)
 	}
 	if s := d.settings(); s.Paused || s.Draining {
 		return offer, market.NewError(market.CodePaused)
+	}
+	if err := d.admitOwner(bid.Owner); err != nil {
+		return offer, err
 	}
 	if err := market.Admit(offer, sealed.Hash(), bid, d.cfg.Clock().Wall); err != nil {
 		return offer, err
@@ -118,6 +122,9 @@ func (d *Daemon) image(digest string) (market.ImageName, error) {
 		}
 		names = append(names, i.Name)
 	}
+	if err := d.engine.refused(digest); err != nil {
+		return market.ImageName{}, err
+	}
 	return market.ImageName{}, market.NewError(market.CodeImageUnknown, "image", digest, "images", strings.Join(names, ", "))
 }
 
@@ -135,12 +142,21 @@ func (d *Daemon) admitRenter(renter market.Key) error {
 	return nil
 }
 
+// admitDisk reports whether the disk that is to be granted is there now: the offer of a bid may be older than other leases.
+func (d *Daemon) admitDisk(t market.Terms) error {
+	granted := t.Resources.DiskMB * bytesPerMB
+	if d.cfg.Machine.DiskFree > 0 && (granted < minDiskBytes || granted > d.diskFree()) {
+		return market.NewError(market.CodeNoRoom)
+	}
+	return nil
+}
+
 // present returns an offer with the slots as they are now: without those whose card is gone or unfit, and with the leases
 // that hold them. The cards' order may be another than when it was signed; their hashes tell.
 func (d *Daemon) present(o market.Offer) market.Offer {
 	until := d.heldUntil()
 	fit := map[market.Hash]bool{}
-	for _, s := range d.rack.slots(until) {
+	for _, s := range d.rentable(d.settings(), until) {
 		fit[s.Card] = true
 	}
 	slots := o.Slots

@@ -24,6 +24,7 @@ type rack struct {
 	driver nvml.Driver
 	salt   []byte
 	tick   time.Duration
+	power  int64 // the most milliwatts of a leased card, 0 for its own limit
 	log    *slog.Logger
 	// fault is told of what went wrong with a card. It must not wait.
 	fault func(card market.Hash, v nvml.Verdict)
@@ -43,6 +44,7 @@ type card struct {
 	last    nvml.Sample
 	fresh   bool // the last attempt to read it worked
 	xid     *int64
+	unruly  string // why its power could not be limited, or was not given back
 }
 
 // load lists the cards, once. Cards that are not fit to be described, that exceed an offer, or that are simulated beside

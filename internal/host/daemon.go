@@ -6,57 +6,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"sync"
 	"time"
 
 	"haggle/market"
-	"haggle/nvml"
 	"haggle/runtime"
 )
-
-// Config is what a rig needs. Key, Network, Name, Store, Cards, Runtime, Prices and Clock have no default.
-type Config struct {
-	Key     ed25519.PrivateKey // signs offers, terms and receipts
-	Network string             // see market.CheckNetwork
-	Name    string             // the rig's own, as offers show it: letters, digits, dots and dashes
-	OfferID string             // the rig's name for its offer; "main" by default
-	Store   Store
-	Cards   nvml.Driver
-	Runtime runtime.Runtime
-	Machine Machine
-	Salt    []byte        // hides the cards' UUIDs; must stay the same for as long as leases are open
-	Prices  market.Prices // until the owner sets others
-	Rules   market.Rules  // DefaultRules where zero
-	Net     market.NetFacts
-	// Clock reads both clocks; Mono never goes back within one process.
-	Clock  func() market.Instant
-	Random io.Reader     // crypto/rand by default
-	Tick   time.Duration // between readings of meters and cards; 1 s by default and at most
-	Log    *slog.Logger  // nil discards
-	// OffersChanged, where set, is called after Offers has changed. It must not wait.
-	OffersChanged func()
-}
-
-// Machine is the rig around its cards.
-type Machine struct {
-	CPU, Kernel string
-	Threads     int64 // in all, divided among the cards
-	Memory      int64 // bytes in all, divided among the cards
-	DiskFree    int64 // bytes
-	SlotThreads int64 // a card's share where it is not an equal one
-	SlotMemory  int64
-}
-
-// DefaultRules are the rules of a rig whose owner set none.
-func DefaultRules() market.Rules {
-	ms := func(d time.Duration) int64 { return d.Milliseconds() }
-	return market.Rules{
-		MinMs: ms(time.Minute), MaxMs: ms(30 * 24 * time.Hour), IntervalMs: ms(time.Minute), FirstMs: ms(10 * time.Second),
-		GraceMs: ms(2 * time.Minute), NoticeMs: ms(2 * time.Minute), MaxUnattended: ms(24 * time.Hour), Credit: market.Unlimited,
-	}
-}
 
 const (
 	maxTick   = time.Second // market.MaxTickMs bills two of them at most
@@ -107,6 +63,10 @@ func New(cfg Config) (*Daemon, error) {
 	if cfg.Rules == (market.Rules{}) {
 		cfg.Rules = DefaultRules()
 	}
+	cfg.Rules = cfg.rules()
+	if cfg.Egress == runtime.NetworkNone {
+		cfg.Machine.SlotUp, cfg.Machine.SlotDown = 0, 0 // nothing is promised of a network that jobs do not have
+	}
 	if cfg.Tick == 0 {
 		cfg.Tick = maxTick
 	}
@@ -116,7 +76,7 @@ func New(cfg Config) (*Daemon, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	if err := checkOffer(cfg); err != nil {
+	if err := cfg.check(); err != nil {
 		return nil, err
 	}
 	d := &Daemon{
@@ -124,22 +84,9 @@ func New(cfg Config) (*Daemon, error) {
 		ready: make(chan struct{}), stopped: make(chan struct{}), births: make(chan *lease), renew: make(chan struct{}, 1),
 		leases: map[market.LeaseID]*lease{}, jobs: map[string]*lease{}, skewed: map[market.Key]time.Duration{},
 	}
-	d.rack = rack{driver: cfg.Cards, salt: cfg.Salt, tick: cfg.Tick, log: cfg.Log, fault: d.faulty}
-	d.engine = engine{rt: cfg.Runtime, log: cfg.Log}
+	d.rack = rack{driver: cfg.Cards, salt: cfg.Salt, tick: cfg.Tick, power: cfg.PowerLimitMW, log: cfg.Log, fault: d.faulty}
+	d.engine = engine{rt: cfg.Runtime, log: cfg.Log, allowed: cfg.Images.check}
 	return d, nil
-}
-
-// checkOffer reports whether the configuration makes a valid offer, whatever the cards.
-func checkOffer(cfg Config) error {
-	if err := market.CheckNetwork(cfg.Network); err != nil {
-		return err
-	}
-	o := market.Offer{
-		Name: cfg.Name, ID: cfg.OfferID, Issued: 1, Expires: 2, State: market.OfferOpen, Net: cfg.Net, Prices: cfg.Prices,
-		Rules: cfg.Rules, Host: cfg.Machine.facts(1),
-		Slots: []market.Slot{{Kind: market.SlotCard, Vendor: nvml.VendorNVIDIA, Model: "any"}},
-	}
-	return o.Validate(cfg.Network)
 }
 
 // Run is the rig's life: it takes up the stored leases, adopts their jobs, and serves until ctx ends. It returns when all
@@ -166,7 +113,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		d.engine.run(ctx, func(ctx context.Context) {
 			d.changed()
 			sweep.Do(func() { wg.Go(func() { d.sweep(ctx) }) })
-		}, d.hint)
+		}, d.hint, d.full)
 	})
 	wg.Go(func() { d.rack.run(ctx, d.changed) })
 	wg.Go(func() { d.renewOffers(ctx) })
@@ -272,6 +219,17 @@ func (d *Daemon) hint(job string) {
 	l := d.jobs[job]
 	d.mu.Unlock()
 	if l != nil {
+		l.hint()
+	}
+}
+
+// full passes on that a job's disk is full.
+func (d *Daemon) full(job string) {
+	d.mu.Lock()
+	l := d.jobs[job]
+	d.mu.Unlock()
+	if l != nil {
+		l.full.Store(true)
 		l.hint()
 	}
 }

@@ -10,7 +10,8 @@
 //
 //	Run ── one per lease (lease.run): owns the lease's state; takes one thing at a time: a call by a stream or an
 //	 │     owner, a tick, a hint that the job has ended, the result of its worker
-//	 │      └── its worker: at most one call into the engine at a time; the result comes back as events
+//	 │      └── its worker: at most one call at a time into the engine, or, once the job has ended, into the driver of
+//	 │          the cards, to overwrite their memory; the result comes back as events
 //	 ├── engine.run: watches the engine, counts its returns (epochs), passes hints on
 //	 ├── rack.run: reads the cards once per tick, one goroutine a card, and hears of their faults
 //	 ├── the offer's renewal

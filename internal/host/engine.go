@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"haggle/market"
+	"haggle/nvml"
 	"haggle/runtime"
 )
 
@@ -20,24 +22,30 @@ const (
 	retryFirst  = 200 * time.Millisecond
 	retryMost   = 10 * time.Second
 	maxImages   = 32 // that an offer lists
+
+	maxProtections = 32 // names in each of an offer's lists
 )
 
 // engine watches the engine that runs the jobs.
 type engine struct {
 	rt  runtime.Runtime
 	log *slog.Logger
+	// allowed reports why an image may not run, nil where it may.
+	allowed func(runtime.Image) error
 	// epoch is 0 while the engine does not answer, and another number each time that it comes back.
 	epoch atomic.Int64
 
 	mu     sync.Mutex
 	about  runtime.Capabilities
 	images []market.ImageName
-	known  bool  // it has answered at least once
-	fault  error // why it does not answer
+	denied map[string]error // by digest: images that the owner does not allow
+	known  bool             // it has answered at least once
+	fault  error            // why it does not answer
 }
 
-// run watches until ctx ends. up is called each time that the engine has come back, gone each time that a job has ended.
-func (e *engine) run(ctx context.Context, up func(context.Context), gone func(job string)) {
+// run watches until ctx ends. up is called each time that the engine has come back, gone each time that a job has ended, full
+// when a job's disk is full.
+func (e *engine) run(ctx context.Context, up func(context.Context), gone, full func(job string)) {
 	wait := retryFirst
 	for epoch := int64(1); ctx.Err() == nil; {
 		watch, stop := context.WithCancel(ctx)
@@ -48,8 +56,11 @@ func (e *engine) run(ctx context.Context, up func(context.Context), gone func(jo
 			up(ctx)
 			for event := range events {
 				wait = retryFirst
-				if event.Kind == runtime.EventExited {
+				switch event.Kind {
+				case runtime.EventExited:
 					gone(event.ID)
+				case runtime.EventDiskFull:
+					full(event.ID)
 				}
 			}
 			err = fmt.Errorf("watch jobs: %w", runtime.ErrUnavailable)
@@ -92,15 +103,41 @@ func (e *engine) ask(ctx context.Context) error {
 		return fmt.Errorf("list images: %w", err)
 	}
 	var images []market.ImageName
+	denied := map[string]error{}
 	for _, i := range list {
+		if err := e.allowed(i); err != nil {
+			denied[i.Digest] = err
+			continue
+		}
 		if len(images) < maxImages && imageName.MatchString(i.Name) {
 			images = append(images, market.ImageName{Name: i.Name, Digest: i.Digest, Size: max(0, i.Size)})
 		}
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.about, e.images, e.known, e.fault = about, images, true, nil
+	e.about, e.images, e.denied, e.known, e.fault = about, images, denied, true, nil
 	return nil
+}
+
+// refused returns why the owner does not allow an image that the engine has; nil for any other.
+func (e *engine) refused(digest string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.denied[digest]
+}
+
+// passes reports whether the engine can give a card to a job. Simulated cards only name themselves.
+func (e *engine) passes(c nvml.Card) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return c.Simulated || slices.Contains(e.about.Devices, runtime.DeviceID{Class: deviceClass(c), UUID: c.UUID})
+}
+
+// weak returns the protections that were seen not to hold.
+func (e *engine) weak() []runtime.Protection {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(e.about.Protections), func(p runtime.Protection) bool { return p.Holds })
 }
 
 // imageName is the form of names that offers take; images with others cannot be rented. It is never written to.
@@ -118,6 +155,15 @@ func (e *engine) describe(h *market.HostFacts) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	h.Isolation, h.Images = e.about.Isolation, e.images
+	for _, p := range e.about.Protections {
+		list := &h.Protections
+		if !p.Holds {
+			list = &h.Weak
+		}
+		if len(*list) < maxProtections && imageName.MatchString(p.Name) {
+			*list = append(*list, p.Name)
+		}
+	}
 	return e.known
 }
 

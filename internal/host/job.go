@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"haggle/market"
-	"haggle/nvml"
 	"haggle/runtime"
 )
 
@@ -23,6 +20,8 @@ const (
 	taskStart
 	taskEnd
 	taskLook
+	taskUsage
+	taskScrub
 	taskRemove
 )
 
@@ -37,6 +36,7 @@ type result struct {
 	events  []market.Event
 	epoch   int64 // the engine's, when the call began
 	running bool  // the job was seen to run
+	usage   *runtime.Usage
 	retry   bool  // the engine does not answer
 	err     error // what went wrong, for the log
 }
@@ -44,13 +44,20 @@ type result struct {
 // Times that calls may take beyond what they wait for. Making and starting are bounded by the lease's own rules.
 const (
 	engineAnswer = 30 * time.Second
+	usageAnswer  = 5 * time.Second
 	lostCode     = int64(125) // the exit code of a job whose end nobody saw
+
+	minDiskBytes = 16 << 20 // below it no file system fits
+	bytesPerMB   = int64(1_000_000)
 )
 
 // timeout is the longest time that a call may take, 0 without a bound.
 func (t task) timeout() time.Duration {
-	if t.kind == taskPrepare || t.kind == taskStart {
+	switch t.kind {
+	case taskPrepare, taskStart, taskScrub:
 		return 0
+	case taskUsage:
+		return usageAnswer
 	}
 	return t.grace + engineAnswer
 }
@@ -99,6 +106,9 @@ func (l *lease) finished(ctx context.Context, r result) {
 		if r.running {
 			l.sawRunning(ctx, r.epoch)
 		}
+		if r.usage != nil {
+			l.usage = *r.usage
+		}
 		l.happened(ctx, r.events...)
 		if r.retry {
 			l.joined = 0
@@ -146,6 +156,10 @@ func (d *Daemon) carryOut(ctx context.Context, r Record, t task) result {
 		res.events, err = d.endJob(ctx, r, t.grace)
 	case taskLook:
 		res.events, res.running, err = d.look(ctx, r)
+	case taskUsage:
+		res.usage, err = d.usage(ctx, r)
+	case taskScrub:
+		res.events, err = d.wipe(ctx, r)
 	case taskRemove:
 		if err = d.cfg.Runtime.Remove(ctx, jobID(r.Lease.ID)); err == nil {
 			res.events = []market.Event{market.Removed{}}
@@ -154,7 +168,7 @@ func (d *Daemon) carryOut(ctx context.Context, r Record, t task) result {
 	if ctx.Err() == nil {
 		res.err = err
 	}
-	res.retry = err != nil && len(res.events) == 0
+	res.retry = err != nil && len(res.events) == 0 && t.kind != taskUsage // the next comes soon by itself
 	return res
 }
 
@@ -170,12 +184,13 @@ func (d *Daemon) prepare(ctx context.Context, r Record) ([]market.Event, error) 
 	case passes(ctx, err):
 		return nil, fmt.Errorf("prepare job: %w", err)
 	}
-	return []market.Event{market.Failed{Reason: market.ReasonPrepare}}, fmt.Errorf("prepare job: %w", err)
+	return []market.Event{market.Failed{Reason: market.ReasonPrepare, Code: failure(err)}}, fmt.Errorf("prepare job: %w", err)
 }
 
 // start starts the container, and makes it anew if it is gone.
 func (d *Daemon) start(ctx context.Context, r Record) ([]market.Event, error) {
 	id := jobID(r.Lease.ID)
+	d.limitPower(ctx, r)
 	err := d.cfg.Runtime.Start(ctx, id)
 	if errors.Is(err, runtime.ErrNotFound) {
 		if events, err := d.prepare(ctx, r); err != nil {
@@ -197,7 +212,7 @@ func (d *Daemon) start(ctx context.Context, r Record) ([]market.Event, error) {
 	if killErr := d.cfg.Runtime.Kill(ctx, id); killErr != nil && !errors.Is(killErr, runtime.ErrNotFound) {
 		err = errors.Join(err, killErr)
 	}
-	return []market.Event{market.Failed{Reason: market.ReasonStart}}, fmt.Errorf("start job: %w", err)
+	return []market.Event{market.Failed{Reason: market.ReasonStart, Code: failure(err)}}, fmt.Errorf("start job: %w", err)
 }
 
 // endJob ends the job and tells how it ended.
@@ -228,57 +243,13 @@ func (d *Daemon) look(ctx context.Context, r Record) (events []market.Event, run
 	}
 	e := market.Exited{Code: lostCode, Lost: true}
 	if s.Exit != nil {
-		e = market.Exited{Code: int64(s.Exit.Code), OOM: s.Exit.OOM}
+		e = market.Exited{Code: int64(s.Exit.Code), OOM: s.Exit.OOM, DiskFull: s.Exit.DiskFull}
+	}
+	if u, err := d.usage(ctx, r); err == nil && u != nil {
+		e.In, e.Out = counted(u.NetInBytes), counted(u.NetOutBytes)
 	}
 	if !s.StartedAt.IsZero() && s.ExitedAt.After(s.StartedAt) {
 		e.RanMs = (s.ExitedAt.Sub(s.StartedAt) + time.Millisecond - 1).Milliseconds()
 	}
 	return []market.Event{e}, false, nil
-}
-
-// spec describes the job to the engine. The same lease always gives the same spec.
-func (d *Daemon) spec(r Record) (runtime.Spec, error) {
-	t := r.Lease.Terms
-	spec := runtime.Spec{
-		ID:    jobID(r.Lease.ID),
-		Image: r.Job.Image,
-		Args:  r.Job.Args,
-		Env:   jobEnv(r),
-		Labels: map[string]string{
-			"lease": r.Lease.ID.String(), "renter": t.Renter.String(), "expiry": strconv.FormatInt(t.Deadline, 10),
-		},
-		CPUMillis:   t.Resources.Threads * 1000,
-		MemoryBytes: t.Resources.Memory,
-	}
-	for _, s := range t.Slots {
-		c, ok := d.rack.card(s.Card)
-		if !ok {
-			return spec, fmt.Errorf("card of slot %d is not in this rig: %w", s.Index, nvml.ErrNoCard)
-		}
-		spec.Devices = append(spec.Devices, runtime.DeviceID{Class: deviceClass(c), UUID: c.UUID})
-	}
-	return spec, spec.Validate()
-}
-
-// jobEnv is the renter's environment with what the rig adds to it.
-func jobEnv(r Record) []string {
-	const own = "HAGGLE_LEASE="
-	env := slices.DeleteFunc(slices.Clone([]string(r.Env)), func(v string) bool { return strings.HasPrefix(v, own) })
-	return append(env, own+r.Lease.ID.String())
-}
-
-// deviceClass names the kind of a card as CDI does.
-func deviceClass(c nvml.Card) string {
-	if c.Simulated {
-		return runtime.SimulatedGPU
-	}
-	return strings.ToLower(c.Vendor) + ".com/gpu"
-}
-
-// jobID is a lease's name in the engine.
-func jobID(id market.LeaseID) string { return id.String()[:32] }
-
-// passes reports whether a failure says nothing about the job: the engine is away, or the call was ended.
-func passes(ctx context.Context, err error) bool {
-	return errors.Is(err, runtime.ErrUnavailable) || ctx.Err() != nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"haggle/market"
+	"haggle/runtime"
 )
 
 // Times of a lease's goroutine.
@@ -16,6 +17,7 @@ const (
 	endedTick     = time.Minute // between ticks once only the disk's retention runs
 	leaseInbox    = 16          // calls that wait for a lease
 	lookEvery     = int64(15)   // ticks between looks at a running job, should a hint be lost
+	usageEvery    = int64(5)    // ticks between readings of what a running job uses
 	stopSaving    = 5 * time.Second
 )
 
@@ -31,6 +33,7 @@ type lease struct {
 	done  chan struct{}          // closed when run has returned
 	seen  atomic.Pointer[glance] // what others see
 	sick  atomic.Bool            // the last save failed, and was logged
+	full  atomic.Bool            // the job's disk has been full
 
 	// ----
 	record  Record // Lease in it is not kept up to date: see state
@@ -45,15 +48,16 @@ type lease struct {
 	ticks   int64
 	ticker  *time.Ticker
 
-	joined   int64 // the engine's epoch in which the pending actions were ordered
-	observed int64 // the engine's epoch in which the job was last seen to run
-	graceMs  int64 // of the last order to end
+	joined   int64         // the engine's epoch in which the pending actions were ordered
+	observed int64         // the engine's epoch in which the job was last seen to run
+	usage    runtime.Usage // what the engine said last
 }
 
 // glance is the published copy of a lease.
 type glance struct {
 	lease  market.Lease
 	linked bool
+	disk   int64         // bytes that were last seen on the job's disk
 	turned chan struct{} // closed when the job comes into another state
 }
 
@@ -145,7 +149,7 @@ func poke(notes chan<- struct{}) {
 func (l *lease) snapshot() market.Lease { return l.seen.Load().lease }
 
 func (l *lease) publish() {
-	next := &glance{lease: l.state, linked: l.link != nil, turned: make(chan struct{})}
+	next := &glance{lease: l.state, linked: l.link != nil, disk: counted(l.usage.DiskBytes), turned: make(chan struct{})}
 	before := l.seen.Load()
 	if before != nil && before.lease.Job == next.lease.Job {
 		next.turned = before.turned

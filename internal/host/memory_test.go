@@ -123,6 +123,18 @@ func (m *memoryStore) Save(ctx context.Context, l market.Lease, receipts ...host
 	return nil
 }
 
+func (m *memoryStore) Conclude(ctx context.Context, l market.Lease, outcome []byte) error {
+	if err := m.Save(ctx, l); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.records[l.ID]
+	r.Outcome = outcome
+	m.records[l.ID] = r
+	return nil
+}
+
 func bodyOf(raw []byte) []byte {
 	s, err := market.DecodeSealed(raw)
 	if err != nil {

@@ -1,11 +1,16 @@
 package host
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"math"
 	"time"
 
 	"haggle/market"
 	"haggle/nvml"
+	"haggle/runtime"
 )
 
 // gauge adds up what one leased card did, as evidence beside the bill. It counts what was read and never guesses: a
@@ -91,6 +96,21 @@ func (l *lease) use() []market.SlotUse {
 	}
 	return uses
 }
+
+// usage asks the engine what a job uses; nil where the figures are lost or the engine does not count.
+func (d *Daemon) usage(ctx context.Context, r Record) (*runtime.Usage, error) {
+	u, err := d.cfg.Runtime.Usage(ctx, jobID(r.Lease.ID))
+	switch {
+	case errors.Is(err, runtime.ErrNotFound) || errors.Is(err, runtime.ErrUnsupported):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("ask what job uses: %w", err)
+	}
+	return &u, nil
+}
+
+// counted turns an engine's counter into a number of the market.
+func counted(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
 
 // readings tells what the leased cards do now, while the job runs.
 func (l *lease) readings() []market.CardUse {

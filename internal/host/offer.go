@@ -119,18 +119,34 @@ func (d *Daemon) draw(s Settings, now int64) (market.Offer, bool) {
 		return o, false
 	}
 	o.Host.Driver, o.Host.CUDA = d.rack.software()
+	o.Host.DiskFree = d.diskFree()
 	o.Simulated = all[0].Vendor == market.VendorSimulated
-	o.Slots = d.rack.slots(until)
-	switch {
-	case s.Paused || s.Draining || len(o.Slots) == 0:
-		o.State = market.OfferWithdrawn
-	case !o.Simulated:
-		o.State = market.OfferListed // no engine of ours can give a job a real card yet
+	if o.Slots = d.rentable(s, until); len(o.Slots) == 0 {
+		o.State, o.Slots = market.OfferListed, d.shown(s, until) // fit cards that the engine cannot give to a job
 	}
 	if len(o.Slots) == 0 {
-		o.Slots = all
+		o.State, o.Slots = market.OfferWithdrawn, all
+	}
+	if s.Paused || s.Draining {
+		o.State = market.OfferWithdrawn
 	}
 	return o, true
+}
+
+// diskFree returns the bytes of disk that new leases can have: those whose job may still write hold all that they were granted,
+// the others what was last seen on the disk that is kept.
+func (d *Daemon) diskFree() int64 {
+	free := d.cfg.Machine.DiskFree
+	for _, l := range d.all() {
+		seen := l.seen.Load()
+		switch s := seen.lease; {
+		case s.Job != market.JobEnded:
+			free -= s.Terms.Resources.DiskMB * bytesPerMB
+		case !s.Gone:
+			free -= seen.disk
+		}
+	}
+	return max(0, free)
 }
 
 // seal checks and signs an offer. One that is too large lists fewer images.
@@ -161,7 +177,10 @@ func (d *Daemon) prices(s Settings) market.Prices {
 
 // facts divides the machine among its slots.
 func (m Machine) facts(slots int) market.HostFacts {
-	h := market.HostFacts{CPU: m.CPU, Kernel: m.Kernel, DiskFree: m.DiskFree, SlotThreads: m.SlotThreads, SlotMemory: m.SlotMemory}
+	h := market.HostFacts{
+		CPU: m.CPU, Kernel: m.Kernel, DiskFree: m.DiskFree, SlotThreads: m.SlotThreads, SlotMemory: m.SlotMemory,
+		SlotUp: m.SlotUp, SlotDown: m.SlotDown,
+	}
 	if h.SlotThreads == 0 {
 		h.SlotThreads = m.Threads / int64(max(1, slots))
 	}
@@ -189,8 +208,12 @@ func (d *Daemon) heldUntil() map[market.Hash]int64 {
 		if !s.Holds() {
 			continue
 		}
+		end := s.Terms.Deadline
+		if s.Job == market.JobEnded {
+			end = s.Since + wipeMost.Milliseconds()
+		}
 		for _, slot := range s.Terms.Slots {
-			until[slot.Card] = s.Terms.Deadline
+			until[slot.Card] = end
 		}
 	}
 	return until
@@ -205,7 +228,7 @@ func (d *Daemon) faulty(hash market.Hash, v nvml.Verdict) {
 		for _, slot := range s.Terms.Slots {
 			hit = hit || slot.Card == hash
 		}
-		if hit && s.Holds() && (v.EndsJob || v.MultiCard && len(s.Terms.Slots) > 1) {
+		if hit && s.Job != market.JobEnded && (v.EndsJob || v.MultiCard && len(s.Terms.Slots) > 1) {
 			l.fail()
 		}
 	}

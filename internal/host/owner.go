@@ -18,11 +18,14 @@ func (d *Daemon) Status(ctx context.Context) (view.RigStatus, error) {
 	s := d.settings()
 	v := view.RigStatus{
 		Name: d.cfg.Name, Engine: d.engine.String(), Paused: s.Paused, Draining: s.Draining, Prices: d.prices(s),
-		Leases: []view.Lease{}, Images: []string{}, Warnings: d.warnings(),
+		Leases: []view.Lease{}, Images: []string{}, Warnings: d.warnings(), Bidders: d.cfg.Rules.Bidders, Trusted: d.owners(s),
 	}
+	var host market.HostFacts
+	d.engine.describe(&host)
+	v.Isolation, v.Protections, v.Weak = market.Printable(host.Isolation), host.Protections, host.Weak
 	until := d.heldUntil()
 	v.Cards = len(d.rack.all())
-	for _, slot := range d.rack.slots(until) {
+	for _, slot := range d.rentable(s, until) {
 		if slot.LeasedUntil == 0 {
 			v.Free++
 		}
@@ -49,6 +52,10 @@ func (d *Daemon) Cards(ctx context.Context) ([]view.Card, error) {
 			}
 		}
 	}
+	withheld := map[string]string{}
+	for _, w := range d.settings().Withheld {
+		withheld[w.UUID] = market.Printable(w.Why)
+	}
 	d.rack.mu.Lock()
 	defer d.rack.mu.Unlock()
 	cards := []view.Card{}
@@ -56,6 +63,13 @@ func (d *Daemon) Cards(ctx context.Context) ([]view.Card, error) {
 		v := view.Card{
 			Slot: int(c.index), UUID: c.UUID, Vendor: c.Vendor, Model: c.Model, MemoryGiB: (c.MemoryBytes + 1<<29) >> 30,
 			Health: c.verdict.Health.String(), Simulated: c.Simulated, Lease: holder[c.hash],
+			Passable: d.engine.passes(c.Card), Withheld: withheld[c.UUID], PowerLimitW: scaled(c.PowerLimitMilliWatt, 1000),
+		}
+		if !v.Passable {
+			v.Why = "no description of how to give it to a job was found, or it is refused: `haggled doctor` says which"
+		}
+		if limit := (d.rack.power + 500) / 1000; limit > 0 && (v.PowerLimitW == nil || *v.PowerLimitW > limit) {
+			v.PowerLimitW = &limit
 		}
 		if c.fresh {
 			v.UtilPercent = scaled(c.last.UtilPermille, 10)
@@ -142,7 +156,7 @@ func (d *Daemon) Leases(ctx context.Context, all bool) ([]view.Lease, error) {
 			seen := l.seen.Load()
 			r.Lease, linked = seen.lease, seen.linked
 		}
-		if all || r.Lease.Holds() {
+		if all || r.Lease.Job != market.JobEnded {
 			views = append(views, d.leaseView(r, linked))
 		}
 	}
@@ -160,6 +174,17 @@ func (d *Daemon) leaseView(r Record, linked bool) view.Lease {
 		Budget: view.MoneyOf(t.Budget, t.Prices.Currency), Spent: view.MoneyOf(s.Total(), t.Prices.Currency),
 		Signed: view.MoneyOf(s.Head.Total, t.Prices.Currency), BilledMs: s.Meter.BilledMs, Duration: t.DurationMs,
 		Receipts: s.Head.Seq, Created: t.Issued, Since: s.Since, Connected: linked, Simulated: t.Simulated,
+		DiskMB: t.Resources.DiskMB, Egress: t.Egress, In: s.Meter.In, Out: s.Meter.Out,
+	}
+	if s.Job == market.JobStopping {
+		v.EndsBy = s.KillAt
+	}
+	if s.Code != "" {
+		why := view.ProblemOf(market.NewError(s.Code))
+		v.Error = &why
+	}
+	if o, said := s.Outcome(); said {
+		v.Outcome = view.OutcomeOf(o)
 	}
 	for _, a := range r.Job.Args {
 		v.Args = append(v.Args, market.Printable(a))

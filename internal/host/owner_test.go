@@ -2,12 +2,14 @@ package host_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"haggle/internal/host"
 	"haggle/market"
+	"haggle/runtime"
 )
 
 func TestAnOfferIsRenewedBeforeItExpiresAndNeverGoesBack(t *testing.T) {
@@ -96,14 +98,20 @@ func TestAConfigurationThatCannotWorkIsRefused(t *testing.T) {
 	r := newRig(t)
 	r.config.Clock = func() market.Instant { return market.Instant{} }
 	for name, spoil := range map[string]func(*host.Config){
-		"no key":          func(c *host.Config) { c.Key = nil },
-		"no store":        func(c *host.Config) { c.Store = nil },
-		"no clock":        func(c *host.Config) { c.Clock = nil },
-		"a bad network":   func(c *host.Config) { c.Network = "a/b" },
-		"a bad name":      func(c *host.Config) { c.Name = "a b" },
-		"a bad price":     func(c *host.Config) { c.Prices.Slot = -1 },
-		"bad rules":       func(c *host.Config) { c.Rules.MinMs = c.Rules.MaxMs + 1 },
-		"too slow a tick": func(c *host.Config) { c.Tick = 2 * time.Second },
+		"no key":                          func(c *host.Config) { c.Key = nil },
+		"no store":                        func(c *host.Config) { c.Store = nil },
+		"no clock":                        func(c *host.Config) { c.Clock = nil },
+		"a bad network":                   func(c *host.Config) { c.Network = "a/b" },
+		"a bad name":                      func(c *host.Config) { c.Name = "a b" },
+		"a bad price":                     func(c *host.Config) { c.Prices.Slot = -1 },
+		"bad rules":                       func(c *host.Config) { c.Rules.MinMs = c.Rules.MaxMs + 1 },
+		"a power limit that nothing sets": func(c *host.Config) { c.PowerLimitMW = 1000 },
+		"a rule that is no pattern":       func(c *host.Config) { c.Images.Deny = []string{"["} },
+		"too long rules for content":      func(c *host.Config) { c.Content = strings.Repeat("x", 501) },
+		"an unknown network for jobs":     func(c *host.Config) { c.Egress = "house" },
+		"a negative credit":               func(c *host.Config) { c.Credit = -2 },
+		"too narrow a line":               func(c *host.Config) { c.Egress, c.Machine.SlotUp = runtime.NetworkInternet, 7999 },
+		"too slow a tick":                 func(c *host.Config) { c.Tick = 2 * time.Second },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := r.config

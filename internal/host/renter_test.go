@@ -36,6 +36,7 @@ type renter struct {
 	drafts   [][]byte // as they came, repetitions too
 	agreed   [][]byte
 	acks     []uint32
+	outcomes []market.Outcome
 	refused  error // how the last stream ended
 }
 
@@ -50,7 +51,7 @@ func (a *renter) order(args []string, change func(*market.Bid, *market.BidMessag
 	a.bid = market.Bid{
 		Offer: sealed.Hash(), Rig: o.Rig, Renter: a.self(), Owner: a.self(), Count: 1, Model: "RTX_4090", Mode: market.ModeFirm,
 		Prices: o.Prices, GoodTill: time.Now().Add(30 * time.Second).UnixMilli(), DurationMs: time.Hour.Milliseconds(), Budget: 1_000_000,
-		Limits:     market.Limits{UnsignedMs: o.Rules.IntervalMs + o.Rules.GraceMs, UnattendedMs: 600_000, Credit: market.Unlimited},
+		Limits:     market.Limits{UnsignedMs: o.Rules.IntervalMs + o.Rules.GraceMs, UnattendedMs: 600_000, Credit: o.Rules.Credit},
 		IntervalMs: o.Rules.IntervalMs, Nonce: market.Nonce(a.key[ed25519.SeedSize:][:16]),
 	}
 	m := market.BidMessage{Offer: raw, Job: job}
@@ -59,7 +60,7 @@ func (a *renter) order(args []string, change func(*market.Bid, *market.BidMessag
 		change(&a.bid, &m)
 	}
 	if m.Bid == nil {
-		m.Bid = market.SealBid(network, a.key, a.bid).Encode()
+		m.Bid = market.SealBid(a.rig.config.Network, a.key, a.bid).Encode()
 	}
 	a.sent = m
 	return m
@@ -88,7 +89,7 @@ func (a *renter) send() error {
 	if !ok {
 		return market.Unexpected(m)
 	}
-	terms, sealed, err := market.OpenGrant(network, g.Lease)
+	terms, sealed, err := market.OpenGrant(a.rig.config.Network, g.Lease)
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func (a *renter) send() error {
 // accept signs the grant and begins to listen.
 func (a *renter) accept() {
 	a.t.Helper()
-	o, _, err := market.OpenOffer(network, a.sent.Offer)
+	o, _, err := market.OpenOffer(a.rig.config.Network, a.sent.Offer)
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -178,6 +179,12 @@ func (a *renter) hear(stream *pipe, m market.Message) {
 	switch m := m.(type) {
 	case market.StatusMessage:
 		a.statuses = append(a.statuses, m)
+	case market.OutcomeMessage:
+		o, _, err := market.OpenOutcome(a.rig.config.Network, m.Outcome, a.terms)
+		if err != nil {
+			a.t.Errorf("outcome: %v", err)
+		}
+		a.outcomes = append(a.outcomes, o)
 	case market.AckMessage:
 		a.acks = append(a.acks, m.Seq)
 	case market.ReceiptMessage:
@@ -193,7 +200,7 @@ func (a *renter) sign(raw []byte) []byte {
 	if a.mute {
 		return nil
 	}
-	r, s, err := market.OpenReceipt(network, raw, a.terms)
+	r, s, err := market.OpenReceipt(a.rig.config.Network, raw, a.terms)
 	if err != nil {
 		a.t.Errorf("receipt: %v", err)
 		return nil
@@ -238,11 +245,36 @@ func (a *renter) states() []market.JobState {
 	return slices.Compact(states)
 }
 
+// statusOf returns the last status in which the job was in a state.
+func (a *renter) statusOf(job market.JobState) market.StatusMessage {
+	a.t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, s := range slices.Backward(a.statuses) {
+		if s.State == job {
+			return s
+		}
+	}
+	a.t.Fatalf("the job was never %s", job)
+	return market.StatusMessage{}
+}
+
 func (a *renter) wantState(job market.JobState, reason market.Reason) {
 	a.t.Helper()
 	if s := a.status(); s.State != job || s.Reason != reason {
 		a.t.Fatalf("job is %s (%s), want %s (%s)", s.State, s.Reason, job, reason)
 	}
+}
+
+// outcome returns the rig's newest word on what the job left behind.
+func (a *renter) outcome() market.Outcome {
+	a.t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.outcomes) == 0 {
+		a.t.Fatal("no outcome")
+	}
+	return a.outcomes[len(a.outcomes)-1]
 }
 
 // receipts opens what both signed.
@@ -252,7 +284,7 @@ func (a *renter) receipts() []market.Receipt {
 	defer a.mu.Unlock()
 	var list []market.Receipt
 	for _, raw := range a.agreed {
-		r, _, err := market.OpenReceipt(network, raw, a.terms)
+		r, _, err := market.OpenReceipt(a.rig.config.Network, raw, a.terms)
 		if err != nil {
 			a.t.Fatal(err)
 		}
@@ -263,5 +295,5 @@ func (a *renter) receipts() []market.Receipt {
 
 // judge judges everything that both signed from its bytes.
 func (a *renter) judge() market.Judgement {
-	return market.Judge(market.Evidence{Network: network, Offer: a.sent.Offer, Bid: a.sent.Bid, Lease: a.signed(), Receipts: a.agreed}.Encode())
+	return market.Judge(market.Evidence{Network: a.rig.config.Network, Offer: a.sent.Offer, Bid: a.sent.Bid, Lease: a.signed(), Receipts: a.agreed}.Encode())
 }

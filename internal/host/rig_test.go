@@ -47,8 +47,15 @@ func private(word string) ed25519.PrivateKey {
 // inBubble runs a test with a rig of two simulated cards under virtual time.
 func inBubble(t *testing.T, test func(t *testing.T, r *rig)) {
 	t.Helper()
+	inBubbleOf(t, func(*rig) {}, test)
+}
+
+// inBubbleOf is inBubble with a rig that is changed before it starts.
+func inBubbleOf(t *testing.T, change func(r *rig), test func(t *testing.T, r *rig)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
+		change(r)
 		r.start()
 		test(t, r)
 		r.stop()
@@ -176,7 +183,7 @@ func (r *rig) open(renter market.Key, serve func(context.Context, host.Stream) e
 func (r *rig) offer() (market.Offer, market.Sealed, []byte) {
 	r.t.Helper()
 	raw := r.Offers()[0]
-	o, s, err := market.OpenOffer(network, raw)
+	o, s, err := market.OpenOffer(r.config.Network, raw)
 	if err != nil {
 		r.t.Fatal(err)
 	}

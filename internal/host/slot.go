@@ -5,9 +5,18 @@ import (
 	"haggle/nvml"
 )
 
-// slots describes the cards that may be rented, with the wall time until which leases hold them.
-func (r *rack) slots(until map[market.Hash]int64) []market.Slot {
-	return r.describe(until, func(c *card) bool { return c.verdict.Health != nvml.Fence && !c.verdict.Drain })
+// fit reports whether a card's health lets it be rented.
+func (c *card) fit() bool { return c.verdict.Health != nvml.Fence && !c.verdict.Drain }
+
+// rentable describes the cards that may be rented, with the wall time until which leases hold them: those that are fit, that the
+// owner does not withhold, and that the engine can give to a job.
+func (d *Daemon) rentable(s Settings, until map[market.Hash]int64) []market.Slot {
+	return d.rack.describe(until, func(c *card) bool { return c.fit() && !s.withholds(c.UUID) && d.engine.passes(c.Card) })
+}
+
+// shown describes the cards that could be rented if the engine could give them to a job.
+func (d *Daemon) shown(s Settings, until map[market.Hash]int64) []market.Slot {
+	return d.rack.describe(until, func(c *card) bool { return c.fit() && !s.withholds(c.UUID) })
 }
 
 // everything describes all cards, the unfit too.
@@ -21,7 +30,12 @@ func (r *rack) describe(until map[market.Hash]int64, take func(*card) bool) []ma
 	var slots []market.Slot
 	for _, c := range r.cards {
 		if take(c) {
-			slots = append(slots, slotOf(c, until[c.hash]))
+			s := slotOf(c, until[c.hash])
+			if r.power > 0 && (s.PowerLimit == nil || *s.PowerLimit > r.power) {
+				limit := r.power
+				s.PowerLimit = &limit
+			}
+			slots = append(slots, s)
 		}
 	}
 	return slots

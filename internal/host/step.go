@@ -12,7 +12,7 @@ import (
 
 // pace is the time between ticks in the present state.
 func (l *lease) pace() time.Duration {
-	if l.state.Job == market.JobEnded {
+	if !l.state.Holds() {
 		return max(endedTick, l.d.cfg.Tick)
 	}
 	return l.d.cfg.Tick
@@ -54,11 +54,17 @@ func (l *lease) stepFrom(ctx context.Context, from market.Lease, e market.Event,
 		next.Meter.LastWall = from.Meter.LastWall // so that all of this time is counted as not billed in the end
 	}
 	var drafts []Receipt
-	draft := l.draft
+	draft, outcome := l.draft, l.record.Outcome
 	for _, a := range actions {
-		if p, ok := a.(market.Propose); ok {
-			draft = market.SealReceipt(l.d.cfg.Network, l.d.cfg.Key, p.Receipt).Encode()
-			drafts = append(drafts, Receipt{Lease: l.id, Seq: p.Receipt.Seq, Sealed: draft})
+		switch a := a.(type) {
+		case market.Propose:
+			draft = market.SealReceipt(l.d.cfg.Network, l.d.cfg.Key, a.Receipt).Encode()
+			drafts = append(drafts, Receipt{Lease: l.id, Seq: a.Receipt.Seq, Sealed: draft})
+		case market.Attest: // it comes of no other step
+			outcome = market.SealOutcome(l.d.cfg.Network, l.d.cfg.Key, a.Outcome).Encode()
+			k = func(ctx context.Context, next market.Lease, _ []Receipt) error {
+				return l.d.cfg.Store.Conclude(ctx, next, outcome)
+			}
 		}
 	}
 	if k != nil || len(actions) > 0 || next.Job != l.state.Job {
@@ -71,14 +77,20 @@ func (l *lease) stepFrom(ctx context.Context, from market.Lease, e market.Event,
 		}
 		l.saved = now.Mono
 	}
-	before := l.state
-	l.state, l.draft = next, draft
+	before, pace := l.state, l.pace()
+	l.state, l.draft, l.record.Outcome = next, draft, outcome
 	if next.Draft == nil {
 		l.draft = nil
 	}
 	l.publish()
 	if before.Job != next.Job {
 		l.turned(before, next)
+	}
+	if l.ticker != nil && pace != l.pace() {
+		l.ticker.Reset(l.pace())
+	}
+	if before.Holds() != next.Holds() || before.Gone != next.Gone {
+		l.d.changed()
 	}
 	for _, a := range actions {
 		l.perform(ctx, a)
@@ -92,12 +104,8 @@ func (l *lease) turned(before, next market.Lease) {
 	if before.Job == market.JobRunning || next.Job == market.JobRunning {
 		l.load(next.Job == market.JobRunning)
 	}
-	if !next.Holds() {
+	if next.Job == market.JobEnded {
 		l.record.Env = nil
-		if l.ticker != nil {
-			l.ticker.Reset(l.pace())
-		}
-		l.d.changed()
 	}
 	l.status(l.link)
 }
@@ -110,10 +118,13 @@ func (l *lease) perform(ctx context.Context, a market.Action) {
 	case market.Start:
 		l.order(ctx, task{kind: taskStart})
 	case market.EndJob:
-		l.graceMs = a.GraceMs
 		l.order(ctx, task{kind: taskEnd, grace: time.Duration(a.GraceMs) * time.Millisecond})
+	case market.Scrub:
+		l.order(ctx, task{kind: taskScrub})
 	case market.Remove:
 		l.order(ctx, task{kind: taskRemove})
+	case market.Attest:
+		l.attest(l.link)
 	case market.Propose:
 		l.propose(l.link)
 	}
@@ -130,11 +141,19 @@ func (l *lease) tick(ctx context.Context) {
 	if l.state.Job == market.JobRunning && l.ticks%lookEvery == 0 {
 		l.order(ctx, task{kind: taskLook})
 	}
+	if l.state.Job == market.JobRunning && l.ticks%usageEvery == 0 {
+		l.order(ctx, task{kind: taskUsage})
+	}
+	if l.state.Job == market.JobRunning && len(l.late) == 0 && l.d.spent(l.state.Terms) {
+		l.happened(ctx, market.Stop{Reason: market.ReasonCredit})
+		return
+	}
 	var k keep
 	if l.state.Job == market.JobRunning && l.d.cfg.Clock().Mono-l.saved >= saveEveryMs {
 		k = l.save
 	}
-	if err := l.step(ctx, market.Tick{Slots: l.use()}, k); err != nil {
+	tick := market.Tick{In: counted(l.usage.NetInBytes), Out: counted(l.usage.NetOutBytes), Slots: l.use()}
+	if err := l.step(ctx, tick, k); err != nil {
 		l.complain(err)
 		return
 	}
@@ -158,7 +177,7 @@ func (l *lease) join(ctx context.Context) {
 		switch a.(type) {
 		case market.Propose: // it is stored; a conversation begins with it
 		case market.EndJob:
-			left := max(0, l.graceMs-(l.d.cfg.Clock().Wall-l.state.Since))
+			left := max(0, l.state.KillAt-l.d.cfg.Clock().Wall)
 			l.order(ctx, task{kind: taskEnd, grace: time.Duration(left) * time.Millisecond})
 		default:
 			l.perform(ctx, a)

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"slices"
 
 	"haggle/market"
 )
@@ -15,6 +16,8 @@ type Record struct {
 	Job    market.Job   // what runs
 	Env    market.Env   // its environment; deleted when the lease has ended
 	Image  market.ImageName
+	// Outcome is the sealed statement of what became of what the job left behind; nil before there is one.
+	Outcome []byte
 }
 
 // Receipt is a sealed receipt as the rig keeps it: a draft until Agreed.
@@ -31,6 +34,30 @@ type Settings struct {
 	Draining bool
 	Prices   market.Prices // zero Currency: as configured
 	OfferSeq int64         // the highest sequence number that an offer was signed with
+	Trusted  []Trusted     // owners that may bid, in the order in which they were added
+	Withheld []Withheld    // cards that are not offered, whatever their health
+}
+
+// Trusted is an owner whose bids are taken.
+type Trusted struct {
+	Owner market.Key `cbor:"1,keyasint"`
+	Name  string     `cbor:"2,keyasint"` // the rig's owner's own word for it
+	Since int64      `cbor:"3,keyasint"` // wall time
+}
+
+// Withheld is a card that is kept from new leases until its owner gives it back.
+type Withheld struct {
+	UUID  string `cbor:"1,keyasint"`
+	Why   string `cbor:"2,keyasint"` // a sentence for the owner
+	Since int64  `cbor:"3,keyasint"` // wall time
+}
+
+func (s Settings) trusts(owner market.Key) bool {
+	return slices.ContainsFunc(s.Trusted, func(t Trusted) bool { return t.Owner == owner })
+}
+
+func (s Settings) withholds(uuid string) bool {
+	return slices.ContainsFunc(s.Withheld, func(w Withheld) bool { return w.UUID == uuid })
 }
 
 // Store is the durable state that a rig needs. Every method is one transaction that is on disk when it returns; methods
@@ -46,6 +73,8 @@ type Store interface {
 	Sign(ctx context.Context, l market.Lease, sealed []byte, env market.Env) error
 	// Save saves a lease's state, together with the receipts that came of the same step.
 	Save(ctx context.Context, l market.Lease, receipts ...Receipt) error
+	// Conclude saves a lease's state together with the newest sealed outcome.
+	Conclude(ctx context.Context, l market.Lease, outcome []byte) error
 	// Record returns one lease.
 	Record(ctx context.Context, id market.LeaseID) (Record, error)
 	// Records returns all leases that are not closed, or all there are, oldest first.

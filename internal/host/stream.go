@@ -122,6 +122,11 @@ func (d *Daemon) serveClosed(ctx context.Context, s Stream, theirs market.Hello)
 	if err := sendReceipts(ctx, s, missing); err != nil {
 		return clean(err)
 	}
+	if record.Outcome != nil {
+		if err := s.Send(ctx, market.OutcomeMessage{Outcome: record.Outcome}); err != nil {
+			return clean(err)
+		}
+	}
 	for limit := newLimiter(); ; {
 		m, err := s.Receive(ctx)
 		if err != nil {
@@ -195,7 +200,7 @@ func (d *Daemon) read(ctx context.Context, s Stream, l *lease) error {
 func (d *Daemon) hello(id market.LeaseID, head market.Head) market.Hello {
 	return market.Hello{
 		Instance: d.instance, WallMs: d.cfg.Clock().Wall, Lease: id, Seq: head.Seq, Hash: head.Hash,
-		Speaks: []string{"offer/1", "bid/1", "lease/1", "receipt/1", "reject/1"},
+		Speaks: []string{"offer/1", "bid/1", "lease/1", "receipt/1", "reject/1", "outcome/1"},
 	}
 }
 

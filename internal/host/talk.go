@@ -39,6 +39,14 @@ func (l *lease) detach(ctx context.Context, k *link) error {
 func (l *lease) tell(k *link) {
 	l.status(k)
 	l.propose(k)
+	l.attest(k)
+}
+
+// attest sends what became of what the job left behind, once there is something to say.
+func (l *lease) attest(k *link) {
+	if k != nil && l.record.Outcome != nil {
+		k.send(market.OutcomeMessage{Outcome: l.record.Outcome})
+	}
 }
 
 func (l *lease) status(k *link) {
@@ -46,6 +54,7 @@ func (l *lease) status(k *link) {
 		k.said = l.d.cfg.Clock().Mono
 		m := l.state.Status()
 		m.Cards = l.readings()
+		m.DiskUsed, m.DiskFull = counted(l.usage.DiskBytes), l.full.Load()
 		k.send(m)
 	}
 }
@@ -163,6 +172,8 @@ func (l *lease) remember(from *market.Lease, r market.Receipt) error {
 	from.Draft = &r
 	from.Meter.BilledMs = max(from.Meter.BilledMs, r.BilledMs)
 	from.Meter.UnbilledMs = max(from.Meter.UnbilledMs, r.UnbilledMs)
+	from.Meter.In, from.Meter.SeenIn = max(from.Meter.In, r.Usage.InBytes), max(from.Meter.SeenIn, r.Usage.InBytes)
+	from.Meter.Out, from.Meter.SeenOut = max(from.Meter.Out, r.Usage.OutBytes), max(from.Meter.SeenOut, r.Usage.OutBytes)
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 // trial is a lease to which everything happens that can, in an order made from a seed.
 type trial struct {
 	*rig
+	giving   *giving
 	a        *renter
 	dice     *rand.Rand
 	up, seen bool          // the daemon lives; the engine answers
@@ -25,8 +26,12 @@ type trial struct {
 func TestWhateverHappensTheBillStaysTrue(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
-				tr := &trial{rig: r, a: newRenter(r, "ann"), dice: rand.New(rand.NewPCG(seed, 1)), up: true, seen: true, linked: true, visible: time.Second}
+			engine := &giving{}
+			inBubbleOf(t, func(r *rig) {
+				engine.Fake, r.config.Runtime = r.engine, engine
+				r.config.Prices.In, r.config.Prices.Disk = 500_000, 100
+			}, func(t *testing.T, r *rig) {
+				tr := &trial{rig: r, giving: engine, a: newRenter(r, "ann"), dice: rand.New(rand.NewPCG(seed, 1)), up: true, seen: true, linked: true, visible: time.Second}
 				tr.a.order([]string{"probe", "count", "5000"}, func(b *market.Bid, _ *market.BidMessage) { b.Budget = 150_000 })
 				if err := tr.a.send(); err != nil {
 					t.Fatal(err)
@@ -80,6 +85,7 @@ func (tr *trial) turn() {
 		tr.store.breakWith(nil)
 	}
 	d := time.Duration(tr.dice.IntN(40_000)) * time.Millisecond
+	tr.giving.change(func() { tr.giving.use.NetInBytes += uint64(tr.dice.IntN(8_000_000)) })
 	pass(d)
 	if tr.up && tr.seen {
 		tr.visible += d

@@ -2,8 +2,10 @@ package host
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"haggle/market"
@@ -27,6 +29,7 @@ func (d *Daemon) warnings() []string {
 	case sick > 1:
 		list = append(list, strconv.Itoa(sick)+" leases cannot be stored, so nothing new is billed for them until they can: the log says why, their jobs go on")
 	}
+	list = append(list, d.hardware()...)
 	type skewed struct {
 		peer market.Key
 		skew time.Duration
@@ -46,4 +49,35 @@ func (d *Daemon) warnings() []string {
 		list = append(list, "the clock of renter "+s.peer.Short()+" is "+how+" this machine's: set this one by NTP; money is counted by durations and stays right")
 	}
 	return list
+}
+
+// hardware returns sentences about cards and the engine.
+func (d *Daemon) hardware() []string {
+	var list []string
+	for _, p := range d.engine.weak() {
+		list = append(list, sentence("the protection "+p.Name+" does not hold: "+p.Found+"; "+p.Fix))
+	}
+	for _, w := range d.settings().Withheld {
+		list = append(list, sentence("card "+w.UUID+" is not offered: "+w.Why+"; give it back when it may be"))
+	}
+	unruly := d.rack.unruly()
+	for _, uuid := range slices.Sorted(maps.Keys(unruly)) {
+		list = append(list, sentence("the power of card "+uuid+" could not be set: "+unruly[uuid]))
+	}
+	return list[:min(len(list), maxHardware)]
+}
+
+// maxHardware bounds the sentences of a status that are about cards and the engine, maxSentence each of them in bytes.
+const (
+	maxHardware = 40
+	maxSentence = 400
+)
+
+// sentence makes a foreign text fit for a status.
+func sentence(s string) string {
+	s = market.Printable(s)
+	if len(s) > maxSentence {
+		s = strings.ToValidUTF8(s[:maxSentence], "") + "…"
+	}
+	return strings.TrimSuffix(s, "; ")
 }

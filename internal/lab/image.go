@@ -9,9 +9,9 @@ import (
 	"haggle/runtime/archive"
 )
 
-// writeImage makes the lab's job image: this very program, whose hidden subcommand train is the job. No registry and no
-// download are needed.
-func writeImage(path, haggle string) (err error) {
+// WriteImage writes the lab's job image to a file, as an OCI archive: the program haggle, whose hidden subcommand train is the
+// job. No registry and no download are needed. A rig of one's own can offer it too.
+func WriteImage(path, haggle string) (err error) {
 	info, err := os.Stat(haggle)
 	if err != nil {
 		return fmt.Errorf("make the job image: %w", err)

@@ -26,7 +26,7 @@ import (
 const (
 	DefaultRigs = 3
 	MaxRigs     = 16
-	startLimit  = 90 * time.Second // for one rig or the agent to answer
+	startLimit  = 5 * time.Minute // for one rig or the agent to answer; a virtual machine without KVM takes its time
 	stopLimit   = 60 * time.Second
 	pollEvery   = 100 * time.Millisecond
 )
@@ -122,7 +122,7 @@ func (c *Config) build(ctx context.Context) error {
 	}
 	c.say("making the job image from this program")
 	image := filepath.Join(c.Home, "lab.tar")
-	if err := writeImage(image, c.Haggle); err != nil {
+	if err := WriteImage(image, c.Haggle); err != nil {
 		return err
 	}
 	network, err := newNetwork()

@@ -3,6 +3,7 @@ package lab_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"haggle/internal/lab"
+	"haggle/internal/view"
 )
 
 const patience = 60 * time.Second
@@ -107,6 +109,18 @@ func (w *world) inspect(t *testing.T, good func(lab.Status) bool) lab.Status {
 	}
 }
 
+// final waits until both sides signed all of a lease's receipts. The job's end alone does not mean that: the renter signs after it.
+func (w *world) final(t *testing.T, lease string) {
+	t.Helper()
+	w.inspect(t, func(lab.Status) bool {
+		var list []view.Lease
+		if err := json.Unmarshal([]byte(w.haggle(t, 0, "leases", "--json")), &list); err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(list, func(l view.Lease) bool { return l.ID == lease && l.Debt == "final" })
+	})
+}
+
 // processes lists the lab's processes, the jobs too: by their words and by the folder that they run in.
 func (w *world) processes() []string {
 	var found []string
@@ -137,7 +151,7 @@ func TestALabOfProcessesClosesTheCircle(t *testing.T) {
 	if out := w.haggle(t, 0, "logs", "-f", lease); strings.Count(out, "step ") < 3 {
 		t.Errorf("log %q", out)
 	}
-	w.inspect(t, func(s lab.Status) bool { return len(s.Rigs[0].Status.Leases) == 0 })
+	w.final(t, lease)
 	bill := filepath.Join(filepath.Dir(w.home), "bill")
 	w.haggle(t, 0, "export", lease, "-o", bill)
 	w.haggle(t, 0, "verify", bill)
@@ -185,7 +199,7 @@ func TestAJobOutlivesTheKillOfItsRig(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the log has %q", got)
 	}
-	w.inspect(t, func(lab.Status) bool { return strings.Contains(w.haggle(t, 0, "leases"), " final") })
+	w.final(t, lease)
 	w.haggle(t, 0, "lab", "down")
 	if err := <-ended; err != nil {
 		t.Errorf("the rig ended with %v", err)

@@ -182,7 +182,7 @@ func (a *Agent) negotiate(ctx context.Context, l *lease) error {
 	terms, sealed, err := market.OpenGrant(a.cfg.Network, grant.Lease)
 	signed := a.cfg.Clock()
 	if err == nil {
-		err = checkGrant(terms, offer, bid, sealedBid.Hash(), signed)
+		err = market.CheckGrant(terms, offer, bid, sealedBid.Hash(), signed.UnixMilli())
 	}
 	if err != nil {
 		return errors.Join(err, s.Close())
@@ -231,17 +231,6 @@ func (a *Agent) ask(ctx context.Context, s Stream, r Record, bid market.Bid) (ma
 		return market.GrantMessage{}, market.Unexpected(m)
 	}
 	return grant, nil
-}
-
-// checkGrant is market.CheckGrant and one thing more: disk that costs money is granted as asked for, not more.
-func checkGrant(t market.Terms, o market.Offer, b market.Bid, bid market.Hash, now time.Time) error {
-	if err := market.CheckGrant(t, o, b, bid, now.UnixMilli()); err != nil {
-		return err
-	}
-	if t.Prices.Disk > 0 && t.Resources.DiskMB > b.Resources.DiskMB {
-		return market.NewError(market.CodeGrantMismatch, "field", "disk")
-	}
-	return nil
 }
 
 // confirm waits for the rig's word that it has both signatures, a short while. Silence is no refusal: the link goes on.

@@ -22,7 +22,7 @@ type receiptCheat struct {
 }
 
 func receiptCheats() []receiptCheat {
-	terms := market.Terms{Slots: make([]market.GrantedSlot, 1), Resources: market.Resources{DiskMB: 500_000}, Prices: market.Prices{Currency: "USD", Slot: 400_000}}
+	terms := market.Terms{Slots: make([]market.GrantedSlot, 1), Resources: market.Resources{DiskMB: market.DefaultDiskMB}, Prices: market.Prices{Currency: "USD", Slot: 400_000}}
 	return []receiptCheat{
 		{"more time than has passed", cheat{receipt: func(r *market.Receipt) {
 			if r.Seq == 2 {

@@ -29,7 +29,8 @@ func (a *Agent) Receipts(ctx context.Context, id string) ([]view.Receipt, error)
 	return list, nil
 }
 
-// Evidence returns everything about a lease that was signed, as a file that anyone can judge with market.Judge.
+// Evidence returns everything about a lease that was signed, as a file that anyone can judge with market.Judge. Where the rig
+// may have more to say of the outcome it is asked, which takes 5 seconds at most.
 func (a *Agent) Evidence(ctx context.Context, id string) ([]byte, error) {
 	r, err := a.find(ctx, id)
 	if err != nil {
@@ -43,7 +44,8 @@ func (a *Agent) Evidence(ctx context.Context, id string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("refusals of lease %s: %w", r.Lease.Short(), err)
 	}
-	e := market.Evidence{Network: a.cfg.Network, Offer: r.Offer, Bid: r.SealedBid, Lease: r.Sealed, Rejects: rejects}
+	r = a.concluded(ctx, r)
+	e := market.Evidence{Network: a.cfg.Network, Offer: r.Offer, Bid: r.SealedBid, Lease: r.Sealed, Rejects: rejects, Outcome: r.Outcome}
 	for _, k := range receipts {
 		e.Receipts = append(e.Receipts, k.Sealed)
 	}

@@ -253,3 +253,64 @@ func (h *house) rigLease2() *rigLease {
 	}
 	return nil
 }
+
+func TestTheRigsWordOnWhatTheJobLeftBehindIsKeptAndAskedForWhenItIsDue(t *testing.T) {
+	inHouse(t, oneRig(func(r *testRig) { r.run = 20 * time.Second }), func(t *testing.T, h *house) {
+		l := h.until(h.mustBid(nil).ID, "settled", settled)
+		pass(time.Second)
+		o, err := h.agent.Outcome(t.Context(), l.ID)
+		if err != nil || o == nil || o.DiskAt != 0 || len(o.Cards) != 1 || o.Cards[0].Bytes != 1<<30 {
+			t.Fatalf("outcome %+v, %v", o, err)
+		}
+		if l := h.lease(l.ID); l.Outcome == nil || l.Outcome.DiskAt != 0 {
+			t.Errorf("the lease shows %+v", l.Outcome)
+		}
+		pass(25 * time.Hour)
+		file, err := h.agent.Evidence(t.Context(), l.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j := market.Judge(file); j.Verdict != market.VerdictAgreed || j.Outcome == nil || j.Outcome.DiskAt == 0 {
+			t.Errorf("verdict %s, outcome %+v", j.Verdict, j.Outcome)
+		}
+		h.rig(0).setDown(true) // nobody has to be asked again
+		if l := h.lease(l.ID); l.Outcome == nil || l.Outcome.DiskAt == 0 {
+			t.Errorf("the lease shows %+v", l.Outcome)
+		}
+	})
+}
+
+func TestARigThatDoesNotAnswerForALeaseThatIsOverHoldsUpNoEvidence(t *testing.T) {
+	inHouse(t, oneRig(func(r *testRig) { r.run = 20 * time.Second }), func(t *testing.T, h *house) {
+		l := h.until(h.mustBid(nil).ID, "settled", settled)
+		pass(25 * time.Hour)
+		h.rig(0).setDown(true)
+		began := time.Now()
+		file, err := h.agent.Evidence(t.Context(), l.ID)
+		if err != nil || time.Since(began) > 6*time.Second {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+		if j := market.Judge(file); j.Verdict != market.VerdictAgreed || j.Outcome == nil || j.Outcome.DiskAt != 0 {
+			t.Errorf("verdict %s, outcome %+v", j.Verdict, j.Outcome)
+		}
+	})
+}
+
+func TestADiskIsAskedForAndPaidForAsItIsNamed(t *testing.T) {
+	inHouse(t, oneRig(func(r *testRig) {
+		r.offer.Prices.Disk = 1000
+		r.sign()
+	}), func(t *testing.T, h *house) {
+		l := h.mustBid(func(r *view.BidRequest) { r.DiskMB, r.DurationMs = 50_000, 3_600_000 })
+		// 0.40 for the card and 50 GB at 0.001
+		if l.DiskMB != 50_000 || l.Budget.Text != "0.45" {
+			t.Errorf("%d MB for at most %s", l.DiskMB, l.Budget.Text)
+		}
+		if l := h.mustBid(nil); l.DiskMB != market.DefaultDiskMB || l.Budget.Text != "0.41" {
+			t.Errorf("%d MB for at most %s", l.DiskMB, l.Budget.Text)
+		}
+		if _, err := h.bid(func(r *view.BidRequest) { r.DiskMB = -1 }); market.CodeOf(err) != market.CodeBadRequest {
+			t.Errorf("a negative disk: %v", err)
+		}
+	})
+}

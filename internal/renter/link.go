@@ -256,6 +256,8 @@ func (k *link) handle(ctx context.Context, s Stream, m market.Message) error {
 		return nil
 	case market.AckMessage:
 		return k.acknowledged(ctx, m.Seq)
+	case market.OutcomeMessage:
+		return k.outcome(ctx, m.Outcome)
 	}
 	return market.Unexpected(m)
 }

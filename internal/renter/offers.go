@@ -114,7 +114,7 @@ func (f found) match(q market.Query, slots int, d time.Duration) []market.Ranked
 		if !ok || len(m.Slots) < slots {
 			continue
 		}
-		cost, err := wholeCost(k.offer, slots, d.Milliseconds())
+		cost, err := wholeCost(k.offer, slots, 0, d.Milliseconds())
 		if err != nil {
 			continue // a price that does not fit into money is none
 		}
@@ -123,9 +123,10 @@ func (f found) match(q market.Query, slots int, d time.Duration) []market.Ranked
 	return rows
 }
 
-// wholeCost prices a job's slots and disk for its whole time. Traffic is unknown before.
-func wholeCost(o market.Offer, slots int, ms int64) (market.Micro, error) {
-	bill, err := o.Prices.Bill(market.UsageAt(ms, slots, grantedDisk(o, slots), 0, 0))
+// wholeCost prices a job's slots and disk for its whole time; diskMB is what is asked for, 0 what is granted then. Traffic is
+// unknown before.
+func wholeCost(o market.Offer, slots int, diskMB, ms int64) (market.Micro, error) {
+	bill, err := o.Prices.Bill(market.UsageAt(ms, slots, o.DiskMB(slots, diskMB), 0, 0))
 	return bill.Total, err
 }
 

@@ -16,7 +16,6 @@ const (
 	defaultDuration     = time.Hour
 	defaultCurrency     = "USD"
 	defaultUnattendedMs = int64(10 * 60 * 1000)
-	defaultDiskMB       = int64(10_000) // of a disk that costs money; one that is free comes whole
 	goodTill            = 30 * time.Second
 )
 
@@ -32,6 +31,7 @@ type order struct {
 	budget     market.Micro // 0 is what the whole duration costs
 	currency   string
 	unattended int64 // 0 is the default
+	diskMB     int64 // 0 is market.DefaultDiskMB, or the share where that is less
 }
 
 func newOrder(r view.BidRequest) (order, error) {
@@ -42,7 +42,7 @@ func newOrder(r view.BidRequest) (order, error) {
 	}
 	o := order{
 		query: q, offer: r.Offer, image: r.Image, args: r.Args, env: r.Env, count: r.GPUs, durationMs: r.DurationMs,
-		budget: market.Micro(r.BudgetMicro), currency: r.Currency, unattended: r.UnattendedMs,
+		budget: market.Micro(r.BudgetMicro), currency: r.Currency, unattended: r.UnattendedMs, diskMB: r.DiskMB,
 	}
 	switch {
 	case r.Offer != "" && strings.TrimSpace(r.Query) != "":
@@ -51,8 +51,8 @@ func newOrder(r view.BidRequest) (order, error) {
 		return bad("no image is named: --image takes a name that the rig lists")
 	case r.GPUs < 0 || r.GPUs > market.MaxSlots:
 		return bad(fmt.Sprintf("--gpus is 1 to %d", market.MaxSlots))
-	case r.DurationMs < 0 || r.BudgetMicro < 0 || r.UnattendedMs < market.Unlimited:
-		return bad("a time or the budget is negative")
+	case r.DurationMs < 0 || r.BudgetMicro < 0 || r.DiskMB < 0 || r.UnattendedMs < market.Unlimited:
+		return bad("a time, the disk or the budget is negative")
 	}
 	if o.count == 0 {
 		o.count = 1
@@ -192,8 +192,9 @@ func (o order) draft(cfg Config, c candidate) (Record, error) {
 		Limits: o.limits(offer.Rules), IntervalMs: offer.Rules.IntervalMs,
 	}
 	b.Prices.Currency = o.currency // an offer in another currency does not fit, whatever its price
-	if disk := grantedDisk(offer, o.count); offer.Prices.Disk > 0 && disk > 0 {
-		b.Resources.DiskMB = disk
+	b.Resources.DiskMB = o.diskMB
+	if disk := offer.DiskMB(o.count, o.diskMB); offer.Prices.Disk > 0 {
+		b.Resources.DiskMB = disk // what costs money is named
 	}
 	for _, nonce := range []*market.Nonce{&job.Salt, &b.Nonce} {
 		if _, err := io.ReadFull(cfg.Random, nonce[:]); err != nil {
@@ -203,7 +204,7 @@ func (o order) draft(cfg Config, c candidate) (Record, error) {
 	job.EnvHash = o.env.Hash(job.Salt)
 	b.Job = job.Hash()
 	if b.Budget == 0 {
-		cost, err := wholeCost(offer, o.count, o.durationMs)
+		cost, err := wholeCost(offer, o.count, o.diskMB, o.durationMs)
 		if err != nil {
 			return Record{}, err
 		}
@@ -247,13 +248,4 @@ func (o order) limits(r market.Rules) market.Limits {
 		}
 	}
 	return market.Limits{UnsignedMs: r.IntervalMs + r.GraceMs, UnattendedMs: away, Credit: r.Credit}
-}
-
-// grantedDisk is the disk that a job of so many slots gets: its share where disk is free, a fixed part where it costs.
-func grantedDisk(o market.Offer, slots int) int64 {
-	share := o.Share(slots).DiskMB
-	if o.Prices.Disk > 0 {
-		return min(share, defaultDiskMB)
-	}
-	return share
 }

@@ -104,5 +104,5 @@ func fair(rec Record, r market.Receipt, elapsed int64) market.Micro {
 	if err != nil {
 		return rec.Head.Total
 	}
-	return min(bill.Total, rec.Terms.Budget)
+	return min(bill.Total, rec.Terms.Most())
 }

@@ -60,6 +60,7 @@ type rigLease struct {
 	wire     *wire
 	started  time.Time
 	said     time.Time
+	outcome  []byte
 }
 
 func seedKey(seed byte) ed25519.PrivateKey {
@@ -81,7 +82,7 @@ func testOffer(key ed25519.PrivateKey, name string, price market.Rate, slots int
 		Prices: market.Prices{Currency: "USD", Slot: price},
 		Rules: market.Rules{
 			MinMs: 60_000, MaxMs: 86_400_000, IntervalMs: 60_000, FirstMs: 10_000, GraceMs: 120_000, NoticeMs: 10_000,
-			MaxUnattended: 8 * 3_600_000, Credit: market.Unlimited,
+			MaxUnattended: 8 * 3_600_000, Credit: market.Unlimited, Bidders: market.BiddersAnyone,
 		},
 	}
 	for i := range slots {
@@ -245,6 +246,13 @@ func (l *rigLease) event(e market.Event) error {
 			err = l.event(market.Started{})
 		case market.EndJob:
 			err = l.event(market.Exited{Code: 143, RanMs: time.Since(l.started).Milliseconds()})
+		case market.Scrub:
+			err = l.event(market.Scrubbed{Cards: []market.CardWipe{{Index: l.state.Terms.Slots[0].Index, Bytes: 1 << 30}}})
+		case market.Remove:
+			err = l.event(market.Removed{})
+		case market.Attest:
+			l.outcome = market.SealOutcome(testNetwork, l.rig.key, a.Outcome).Encode()
+			l.send(market.OutcomeMessage{Outcome: l.outcome})
 		case market.Propose:
 			l.send(market.ReceiptMessage{Receipt: l.draft(a.Receipt)})
 		}

@@ -72,6 +72,9 @@ func (r *testRig) begin(w *wire, hello market.Hello) (*rigLease, error) {
 	if l.state.Draft != nil {
 		l.send(market.ReceiptMessage{Receipt: l.draft(*l.state.Draft)})
 	}
+	if l.outcome != nil {
+		l.send(market.OutcomeMessage{Outcome: l.outcome})
+	}
 	return l, nil
 }
 

@@ -9,7 +9,7 @@ import (
 // status takes the rig's word on the job. It is stored when the job moved on, which it does only forwards, so that a rig
 // cannot make this side write without end; running figures stay in memory.
 func (k *link) status(ctx context.Context, s Stream, m market.StatusMessage) error {
-	if rank(m.State) == 0 || len(m.Reason) > maxReason || m.Exit != nil && len(m.Exit.Reason) > maxReason || m.BilledMs < 0 || m.Total < 0 || len(m.Cards) > market.MaxSlots {
+	if !bounded(m) {
 		return market.NewError(market.CodeUnexpected, "got", "status out of bounds")
 	}
 	now := k.a.cfg.Clock()
@@ -18,6 +18,8 @@ func (k *link) status(ctx context.Context, s Stream, m market.StatusMessage) err
 	moved := rank(m.State) > rank(r.State.Job) || m.State == r.State.Job && r.State.Exit == nil && m.Exit != nil
 	r.State.Seen = now.UnixMilli()
 	r.State.BilledMs, r.State.Total = m.BilledMs, m.Total
+	r.State.KillAt, r.State.Code, r.State.DiskFull = m.KillAt, m.Code, m.DiskFull
+	r.State.In, r.State.Out, r.State.DiskUsed = m.In, m.Out, m.DiskUsed
 	r.Cards = m.Cards
 	if moved {
 		r.State.Job, r.State.Reason, r.State.Exit = m.State, m.Reason, m.Exit
@@ -44,4 +46,10 @@ func (k *link) status(ctx context.Context, s Stream, m market.StatusMessage) err
 		return s.Send(ctx, market.AcceptMessage{Lease: r.Sealed, Env: r.Env}) // it has not got our signature
 	}
 	return nil
+}
+
+// bounded reports whether a rig's word can be kept and shown.
+func bounded(m market.StatusMessage) bool {
+	return rank(m.State) > 0 && len(m.Reason) <= maxReason && len(m.Code) <= maxReason && len(m.Cards) <= market.MaxSlots &&
+		(m.Exit == nil || len(m.Exit.Reason) <= maxReason) && min(m.BilledMs, int64(m.Total), m.KillAt, m.In, m.Out, m.DiskUsed) >= 0
 }

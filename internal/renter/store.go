@@ -22,6 +22,7 @@ type Record struct {
 	Image     string // the image's name, for people
 	State     State
 	Head      market.Head // the newest receipt that both signed
+	Outcome   []byte      // what the rig signed of what became of what the job left behind; nil before it has
 	// Cards is what the rig said last of the leased cards. It is not stored: nobody asks for it after a restart.
 	Cards []market.CardUse
 }
@@ -42,6 +43,12 @@ type State struct {
 	Created   int64           `cbor:"12,keyasint"`           // wall time of the bid
 	Acked     bool            `cbor:"13,keyasint"`           // the rig has stored the final receipt
 	Isolation string          `cbor:"14,keyasint,omitempty"` // as the offer said
+	KillAt    int64           `cbor:"15,keyasint,omitempty"` // while stopping: wall time of SIGKILL, by the rig's clock
+	Code      market.Code     `cbor:"16,keyasint,omitempty"` // why the job could not run
+	In        int64           `cbor:"17,keyasint,omitempty"` // as the rig says
+	Out       int64           `cbor:"18,keyasint,omitempty"`
+	DiskUsed  int64           `cbor:"19,keyasint,omitempty"`
+	DiskFull  bool            `cbor:"20,keyasint,omitempty"` // it has been
 }
 
 // Receipt is a sealed receipt as the agent keeps it; both sides have signed it.

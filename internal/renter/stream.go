@@ -18,7 +18,7 @@ func (a *Agent) greet(ctx context.Context, s Stream, rig market.Key, id market.L
 	}
 	hello := market.Hello{
 		Instance: a.instance, WallMs: a.cfg.Clock().UnixMilli(), Lease: id, Seq: head.Seq, Hash: head.Hash,
-		Speaks: []string{"bid/1", "lease/1", "receipt/1", "reject/1"},
+		Speaks: []string{"bid/1", "lease/1", "receipt/1", "reject/1", "outcome/1"},
 	}
 	if err := s.Send(ctx, hello); err != nil {
 		return market.Hello{}, reasonOf(ctx, s, err)

@@ -19,6 +19,15 @@ func (a *Agent) leaseView(r Record, connected bool) view.Lease {
 		Debt: string(r.debt()), BilledMs: max(r.State.BilledMs, r.Head.BilledMs), Receipts: r.Head.Seq,
 		Created: r.State.Created, Since: r.State.Since, Connected: connected,
 		Isolation: market.Printable(r.State.Isolation), Cards: r.Cards,
+		In: max(r.State.In, r.Head.Usage.InBytes), Out: max(r.State.Out, r.Head.Usage.OutBytes),
+		DiskUsed: r.State.DiskUsed, DiskFull: r.State.DiskFull, Outcome: a.outcomeView(r),
+	}
+	if r.State.Job == market.JobStopping {
+		v.EndsBy = r.State.KillAt
+	}
+	if r.State.Code != "" {
+		p := view.ProblemOf(market.NewError(r.State.Code))
+		v.Error = &p
 	}
 	for _, arg := range r.Job.Args {
 		v.Args = append(v.Args, market.Printable(arg))
@@ -52,6 +61,7 @@ func (a *Agent) agreed(r Record, v *view.Lease) market.Prices {
 		t := r.Terms
 		v.ID, v.RigKey, v.Slots, v.Duration, v.Simulated = r.Lease.String(), t.Rig.String(), len(t.Slots), t.DurationMs, t.Simulated
 		v.Budget = view.MoneyOf(t.Budget, t.Prices.Currency)
+		v.DiskMB, v.Egress = t.Resources.DiskMB, t.Egress
 		return t.Prices
 	}
 	b, _, err := market.OpenBid(a.cfg.Network, r.SealedBid)

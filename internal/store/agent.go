@@ -102,18 +102,19 @@ func saveRecord(ctx context.Context, tx *sql.Tx, r renter.Record) error {
 	}
 	// A lease without an id is of a bid that waits: it must not unmake one that was granted.
 	done, err := tx.ExecContext(ctx, `INSERT INTO record
-		(bid, lease, job, created, terms, sealed, offer, sealed_bid, task, env, rig_name, model, image, state, head_seq, head)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		(bid, lease, job, created, terms, sealed, offer, sealed_bid, task, env, rig_name, model, image, state, head_seq, head,
+		outcome)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (bid) DO UPDATE SET
 			lease = excluded.lease, job = excluded.job, created = excluded.created, terms = excluded.terms,
 			sealed = excluded.sealed, offer = excluded.offer, sealed_bid = excluded.sealed_bid, task = excluded.task,
 			env = excluded.env, rig_name = excluded.rig_name, model = excluded.model, image = excluded.image,
-			state = excluded.state,
+			state = excluded.state, outcome = coalesce(excluded.outcome, outcome),
 			head = CASE WHEN excluded.head_seq >= head_seq THEN excluded.head ELSE head END,
 			head_seq = max(head_seq, excluded.head_seq)
 		WHERE lease IS NULL OR lease IS excluded.lease`,
 		r.Bid[:], lease, string(r.State.Job), r.State.Created, terms, blob(r.Sealed), r.Offer, r.SealedBid, state(r.Job),
-		agentSecrets(r), r.RigName, r.Model, r.Image, state(r.State), r.Head.Seq, state(r.Head))
+		agentSecrets(r), r.RigName, r.Model, r.Image, state(r.State), r.Head.Seq, state(r.Head), blob(r.Outcome))
 	if err != nil {
 		return err
 	}

@@ -7,13 +7,13 @@ import (
 	"haggle/market"
 )
 
-const recordColumns = `SELECT bid, lease, terms, sealed, offer, sealed_bid, task, env, rig_name, model, image, state, head FROM record `
+const recordColumns = `SELECT bid, lease, terms, sealed, offer, sealed_bid, task, env, rig_name, model, image, state, head, outcome FROM record `
 
 func scanRecord(r row) (renter.Record, error) {
 	var rec renter.Record
 	var bid, lease, terms, task, env, known, head []byte
 	err := r.Scan(&bid, &lease, &terms, &rec.Sealed, &rec.Offer, &rec.SealedBid, &task, &env, &rec.RigName, &rec.Model,
-		&rec.Image, &known, &head)
+		&rec.Image, &known, &head, &rec.Outcome)
 	if err != nil {
 		return rec, err
 	}

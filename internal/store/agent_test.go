@@ -52,6 +52,12 @@ func conformAgent(t *testing.T, s renter.Store, again func() renter.Store) {
 	if got, err := s.Record(ctx, first.Lease); err != nil || !cmp.Equal(first, got) {
 		t.Errorf("record: %v, %s", err, cmp.Diff(first, got))
 	}
+	without := first
+	first.Outcome = []byte("signed")
+	must(t, s.Save(ctx, first))
+	must(t, s.Save(ctx, without)) // what a rig signed is not forgotten
+	s = again()
+	check(second, first)
 }
 
 func conformAgentReceipts(t *testing.T, s renter.Store, again func() renter.Store) {

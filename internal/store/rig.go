@@ -98,6 +98,18 @@ func (r *Rig) Save(ctx context.Context, l market.Lease, receipts ...host.Receipt
 	return err
 }
 
+// Conclude saves a lease's state together with its newest sealed outcome.
+func (r *Rig) Conclude(ctx context.Context, l market.Lease, outcome []byte) error {
+	return r.db.update(ctx, "conclude lease "+l.ID.String(), func(ctx context.Context, tx *sql.Tx) error {
+		done, err := tx.ExecContext(ctx, `UPDATE lease SET job = ?1, closed = ?2, state = ?3, outcome = ?4 WHERE id = ?5`,
+			string(l.Job), l.Closed(), state(l), outcome, l.ID[:])
+		if err != nil {
+			return err
+		}
+		return needRow(done, unknown(l.ID))
+	})
+}
+
 func saveReceipt(ctx context.Context, tx *sql.Tx, id market.LeaseID, r host.Receipt) error {
 	if r.Lease != id {
 		return fmt.Errorf("of lease %s: %w", r.Lease, ErrFork)

@@ -9,12 +9,12 @@ import (
 	"haggle/market"
 )
 
-const leaseColumns = `SELECT state, sealed, offer, sealed_bid, task, env, image FROM lease `
+const leaseColumns = `SELECT state, sealed, offer, sealed_bid, task, env, image, outcome FROM lease `
 
 func scanLease(r row) (host.Record, error) {
 	var rec host.Record
 	var lease, task, env, image []byte
-	if err := r.Scan(&lease, &rec.Sealed, &rec.Offer, &rec.Bid, &task, &env, &image); err != nil {
+	if err := r.Scan(&lease, &rec.Sealed, &rec.Offer, &rec.Bid, &task, &env, &image, &rec.Outcome); err != nil {
 		return rec, err
 	}
 	return rec, decode(column{"state", lease, &rec.Lease}, column{"task", task, &rec.Job}, column{"env", env, &rec.Env},
@@ -69,13 +69,14 @@ func (r *Rig) Receipts(ctx context.Context, id market.LeaseID, after uint32) ([]
 func (r *Rig) Settings(ctx context.Context) (host.Settings, error) {
 	scan := func(r row) (host.Settings, error) {
 		var s host.Settings
-		var prices []byte
-		if err := r.Scan(&s.Paused, &s.Draining, &prices, &s.OfferSeq); err != nil {
+		var prices, trusted, withheld []byte
+		if err := r.Scan(&s.Paused, &s.Draining, &prices, &s.OfferSeq, &trusted, &withheld); err != nil {
 			return s, err
 		}
-		return s, decode(column{"prices", prices, &s.Prices})
+		return s, decode(column{"prices", prices, &s.Prices}, column{"trusted", trusted, &s.Trusted},
+			column{"withheld", withheld, &s.Withheld})
 	}
-	list, err := rows(ctx, r.db, "read settings", scan, `SELECT paused, draining, prices, offer_seq FROM settings`)
+	list, err := rows(ctx, r.db, "read settings", scan, `SELECT paused, draining, prices, offer_seq, trusted, withheld FROM settings`)
 	if err != nil || len(list) == 0 {
 		return host.Settings{}, err
 	}
@@ -89,11 +90,21 @@ func (r *Rig) SaveSettings(ctx context.Context, s host.Settings) error {
 		prices = state(s.Prices)
 	}
 	return r.db.update(ctx, "save settings", func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO settings (one, paused, draining, prices, offer_seq) VALUES (1, ?, ?, ?, ?)
+		_, err := tx.ExecContext(ctx, `INSERT INTO settings (one, paused, draining, prices, offer_seq, trusted, withheld)
+			VALUES (1, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (one) DO UPDATE SET paused = excluded.paused, draining = excluded.draining, prices = excluded.prices,
-			offer_seq = max(offer_seq, excluded.offer_seq)`, s.Paused, s.Draining, prices, s.OfferSeq)
+			offer_seq = max(offer_seq, excluded.offer_seq), trusted = excluded.trusted, withheld = excluded.withheld`,
+			s.Paused, s.Draining, prices, s.OfferSeq, listed(s.Trusted), listed(s.Withheld))
 		return err
 	})
+}
+
+// listed returns a list as its column takes it.
+func listed[T any](list []T) any {
+	if len(list) == 0 {
+		return nil
+	}
+	return state(list)
 }
 
 // known tells an unknown lease from one that has nothing to list.

@@ -113,19 +113,47 @@ func conformRigReceipts(t *testing.T, s host.Store) {
 	}
 }
 
+func conformOutcome(t *testing.T, s host.Store, again func() host.Store) {
+	ctx := t.Context()
+	r := rigRecord(1)
+	must(t, s.Create(ctx, r))
+	if got, err := s.Record(ctx, r.Lease.ID); err != nil || got.Outcome != nil {
+		t.Errorf("a fresh lease has the outcome %x, %v", got.Outcome, err)
+	}
+	r.Lease.Job, r.Lease.WipedAt = market.JobEnded, 7
+	must(t, s.Conclude(ctx, r.Lease, []byte("first")))
+	must(t, s.Save(ctx, r.Lease)) // which says nothing of it
+	s = again()
+	got, err := s.Record(ctx, r.Lease.ID)
+	if err != nil || string(got.Outcome) != "first" || got.Lease.WipedAt != 7 {
+		t.Errorf("the outcome is %q at %d, %v", got.Outcome, got.Lease.WipedAt, err)
+	}
+	must(t, s.Conclude(ctx, r.Lease, []byte("second")))
+	if got, err := s.Record(ctx, r.Lease.ID); err != nil || string(got.Outcome) != "second" {
+		t.Errorf("the outcome is %q, %v", got.Outcome, err)
+	}
+	if err := s.Conclude(ctx, rigRecord(2).Lease, []byte("x")); market.CodeOf(err) != market.CodeLeaseUnknown {
+		t.Errorf("an unknown lease is concluded with %v", err)
+	}
+}
+
 func conformSettings(t *testing.T, s host.Store, again func() host.Store) {
 	ctx := t.Context()
-	if got, err := s.Settings(ctx); err != nil || got != (host.Settings{}) {
+	if got, err := s.Settings(ctx); err != nil || !cmp.Equal(got, host.Settings{}) {
 		t.Errorf("fresh settings are %v, %v", got, err)
 	}
-	want := host.Settings{Paused: true, Draining: true, Prices: market.Prices{Currency: "EUR", Slot: 5}, OfferSeq: 1 << 41}
+	want := host.Settings{
+		Paused: true, Draining: true, Prices: market.Prices{Currency: "EUR", Slot: 5}, OfferSeq: 1 << 41,
+		Trusted:  []host.Trusted{{Owner: market.Key{1}, Name: "ann", Since: 5}},
+		Withheld: []host.Withheld{{UUID: "GPU-1", Why: "taken back", Since: 6}},
+	}
 	must(t, s.SaveSettings(ctx, want))
 	s = again()
-	if got, err := s.Settings(ctx); err != nil || got != want {
+	if got, err := s.Settings(ctx); err != nil || !cmp.Equal(got, want) {
 		t.Errorf("settings are %v, %v, want %v", got, err, want)
 	}
 	must(t, s.SaveSettings(ctx, host.Settings{OfferSeq: 3}))
-	if got, err := s.Settings(ctx); err != nil || got != (host.Settings{OfferSeq: 1 << 41}) {
+	if got, err := s.Settings(ctx); err != nil || !cmp.Equal(got, host.Settings{OfferSeq: 1 << 41}) {
 		t.Errorf("settings are %v, %v, want defaults and the highest sequence number", got, err)
 	}
 }
@@ -136,6 +164,7 @@ func TestRigKeepsTheRulesOfAHostsStore(t *testing.T) {
 		"unknown leases": func(t *testing.T, s host.Store, _ func() host.Store) { conformUnknownRigLease(t, s) },
 		"receipts":       func(t *testing.T, s host.Store, _ func() host.Store) { conformRigReceipts(t, s) },
 		"settings":       conformSettings,
+		"outcomes":       conformOutcome,
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := path(t)

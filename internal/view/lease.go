@@ -31,7 +31,32 @@ type Lease struct {
 	// Cards is what the leased cards do now, as the rig says; empty while the job does not run.
 	Cards     []market.CardUse `json:"cards,omitempty"`
 	Isolation string           `json:"isolation,omitempty" doc:"what keeps the job apart, as the offer said: runc, or none for a plain process"`
-	Error     *Problem         `json:"error,omitempty" doc:"why there is no lease"`
+	Error     *Problem         `json:"error,omitempty" doc:"why there is no lease, or why its job could not run"`
+	EndsBy    int64            `json:"ends_by_ms,omitempty" doc:"Unix milliseconds; while it stops: when the job is killed"`
+	DiskMB    int64            `json:"disk_mb,omitempty" doc:"of the job's disk, as granted"`
+	DiskUsed  int64            `json:"disk_used_bytes,omitempty" doc:"on the job's disk now, as the rig says"`
+	DiskFull  bool             `json:"disk_full,omitempty" doc:"the job's disk has been full"`
+	Egress    bool             `json:"egress,omitempty" doc:"the job reaches the internet"`
+	In        int64            `json:"in_bytes,omitempty" doc:"received by the job, as billed so far"`
+	Out       int64            `json:"out_bytes,omitempty" doc:"sent by the job, as billed so far"`
+	Outcome   *Outcome         `json:"outcome,omitempty" doc:"what became of what the job left behind, signed by the rig"`
+}
+
+// Outcome is a rig's signed word on what became of what a job left behind.
+type Outcome struct {
+	At     int64             `json:"at_ms" doc:"Unix milliseconds"`
+	DiskAt int64             `json:"disk_destroyed_ms,omitempty" doc:"Unix milliseconds; absent while the disk is kept"`
+	Cards  []market.CardWipe `json:"cards" doc:"memory that was overwritten"`
+}
+
+// OutcomeOf makes the view of an outcome.
+func OutcomeOf(o market.Outcome) *Outcome {
+	v := &Outcome{At: o.At, DiskAt: o.DiskAt, Cards: []market.CardWipe{}}
+	for _, c := range o.Cards {
+		c.Why = market.Printable(c.Why)
+		v.Cards = append(v.Cards, c)
+	}
+	return v
 }
 
 // Problem is a market error with its sentences.

@@ -21,31 +21,36 @@ func MoneyOf(m market.Micro, currency string) Money {
 
 // Offer is one offer as a list shows it. Everything in it is claimed by the rig.
 type Offer struct {
-	ID         string           `json:"id" doc:"first digits of the offer's hash; changes when the rig renews it"`
-	Hash       string           `json:"hash"`
-	Rig        string           `json:"rig" doc:"the rig's own name"`
-	RigKey     string           `json:"rig_key"`
-	Model      string           `json:"gpu_name"`
-	Vendor     string           `json:"gpu_vendor"`
-	Slots      int              `json:"slots" doc:"slots of this model"`
-	Free       int              `json:"free" doc:"slots of this model that are free and match the query"`
-	Also       []string         `json:"also,omitempty" doc:"other models of the rig that match; a query by name shows them alone"`
-	MemoryGiB  int64            `json:"gpu_ram_gib"`
-	Price      Money            `json:"price" doc:"per slot-hour"`
-	DiskPrice  Money            `json:"disk_price" doc:"per GB-hour"`
-	InPrice    Money            `json:"traffic_in_price" doc:"per GB"`
-	OutPrice   Money            `json:"traffic_out_price" doc:"per GB"`
-	Reach      string           `json:"reach"`
-	Country    string           `json:"geolocation,omitempty"`
-	Isolation  string           `json:"isolation"`
-	Images     []string         `json:"images"`
-	Simulated  bool             `json:"simulated"`
-	Rentable   bool             `json:"rentable" doc:"bids are taken; real cards are only shown for now"`
-	ExpiresIn  int64            `json:"expires_in_s"`
-	Source     string           `json:"source" doc:"claimed: nobody but the rig says so"`
-	SlotDetail []market.Slot    `json:"slot_detail,omitempty"`
-	Host       market.HostFacts `json:"host,omitzero"`
-	Rules      market.Rules     `json:"rules,omitzero"`
+	ID          string           `json:"id" doc:"first digits of the offer's hash; changes when the rig renews it"`
+	Hash        string           `json:"hash"`
+	Rig         string           `json:"rig" doc:"the rig's own name"`
+	RigKey      string           `json:"rig_key"`
+	Model       string           `json:"gpu_name"`
+	Vendor      string           `json:"gpu_vendor"`
+	Slots       int              `json:"slots" doc:"slots of this model"`
+	Free        int              `json:"free" doc:"slots of this model that are free and match the query"`
+	Also        []string         `json:"also,omitempty" doc:"other models of the rig that match; a query by name shows them alone"`
+	MemoryGiB   int64            `json:"gpu_ram_gib"`
+	Price       Money            `json:"price" doc:"per slot-hour"`
+	DiskPrice   Money            `json:"disk_price" doc:"per GB-hour"`
+	InPrice     Money            `json:"traffic_in_price" doc:"per GB"`
+	OutPrice    Money            `json:"traffic_out_price" doc:"per GB"`
+	Reach       string           `json:"reach"`
+	Country     string           `json:"geolocation,omitempty"`
+	Isolation   string           `json:"isolation"`
+	Images      []string         `json:"images"`
+	Bidders     string           `json:"bidders" doc:"who may bid: anyone, or trusted: owners whose key the rig's owner trusts"`
+	Egress      bool             `json:"egress" doc:"jobs reach the internet"`
+	Content     string           `json:"content,omitempty" doc:"what the rig's owner allows"`
+	Protections []string         `json:"protections,omitempty" doc:"what stands between a job and the machine and was seen to hold"`
+	Weak        []string         `json:"weak,omitempty" doc:"what does not hold"`
+	Simulated   bool             `json:"simulated"`
+	Rentable    bool             `json:"rentable" doc:"bids are taken; otherwise the cards are only shown"`
+	ExpiresIn   int64            `json:"expires_in_s"`
+	Source      string           `json:"source" doc:"claimed: nobody but the rig says so"`
+	SlotDetail  []market.Slot    `json:"slot_detail,omitempty"`
+	Host        market.HostFacts `json:"host,omitzero"`
+	Rules       market.Rules     `json:"rules,omitzero"`
 }
 
 // OfferOf makes the view of an offer with the free slots that match a query. detail adds slots, host and rules.
@@ -67,6 +72,8 @@ func OfferOf(o market.Offer, hash market.Hash, free []uint8, now time.Time, deta
 		Reach: market.Printable(o.Net.Reach), Country: market.Printable(o.Net.Country), Isolation: market.Printable(o.Host.Isolation),
 		Images: []string{}, Simulated: o.Simulated, Rentable: o.State == market.OfferOpen, ExpiresIn: (o.Expires - now.UnixMilli()) / 1000, Source: "claimed",
 	}
+	v.Bidders, v.Egress, v.Content = market.Printable(o.Rules.Bidders), o.Rules.Egress, market.Printable(o.Rules.Content)
+	v.Protections, v.Weak = o.Host.Protections, o.Host.Weak // names, by the offer's own rules
 	v.count(o, first.Model, free)
 	for _, i := range o.Host.Images {
 		v.Images = append(v.Images, market.Printable(i.Name))

@@ -41,6 +41,7 @@ type BidRequest struct {
 	BudgetMicro  int64    `json:"budget_micro,omitempty" doc:"in millionths; by default what the whole duration costs"`
 	Currency     string   `json:"currency,omitempty" doc:"USD by default"`
 	UnattendedMs int64    `json:"unattended_ms,omitempty" doc:"how long the job may go on while this agent is away; 10 minutes by default"`
+	DiskMB       int64    `json:"disk_mb,omitempty" doc:"of the job's disk, in millions of bytes; 10 GB by default"`
 }
 
 // StopRequest ends a lease's job.

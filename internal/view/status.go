@@ -49,8 +49,15 @@ type RigStatus struct {
 	Free     int           `json:"free_slots"`
 	Prices   market.Prices `json:"prices"`
 	Leases   []Lease       `json:"leases" doc:"that are not over"`
-	Images   []string      `json:"images"`
-	Warnings []string      `json:"warnings,omitempty" doc:"what keeps the rig from doing all that it was told to, a sentence each"`
+	Bidders  string        `json:"bidders,omitempty" doc:"who may bid: anyone or trusted"`
+	Trusted  []Owner       `json:"trusted,omitempty" doc:"owners whose bids are taken"`
+
+	Isolation   string   `json:"isolation,omitempty" doc:"what keeps jobs apart"`
+	Protections []string `json:"protections,omitempty" doc:"what stands between jobs and the machine and was seen to hold"`
+	Weak        []string `json:"weak,omitempty" doc:"what does not hold; warnings say how to mend it"`
+
+	Images   []string `json:"images"`
+	Warnings []string `json:"warnings,omitempty" doc:"what keeps the rig from doing all that it was told to, a sentence each"`
 }
 
 // Card is a card as its rig's owner sees it. An absent number is unknown.
@@ -67,4 +74,33 @@ type Card struct {
 	MemUsedMiB  *int64 `json:"memory_used_mib"`
 	PowerW      *int64 `json:"power_w"`
 	TempC       *int64 `json:"temperature_c"`
+	PowerLimitW *int64 `json:"power_limit_w" doc:"the most that a job may draw"`
+	Passable    bool   `json:"passable" doc:"the engine can give it to a job"`
+	Why         string `json:"why,omitempty" doc:"why it is not passable"`
+	Withheld    string `json:"withheld,omitempty" doc:"why it is not offered until it is given back"`
+}
+
+// Owner is another owner as the rig's owner sees it.
+type Owner struct {
+	Key   string `json:"key"`
+	Name  string `json:"name"`
+	Since int64  `json:"since_ms" doc:"Unix milliseconds"`
+	Owes  Money  `json:"owes" doc:"for leases that are not closed"`
+}
+
+// Takeback says what it means to take a card back.
+type Takeback struct {
+	Slot     int    `json:"slot"`
+	UUID     string `json:"uuid"`
+	Model    string `json:"model"`
+	Done     bool   `json:"done" doc:"false where nothing was done but to look"`
+	Lease    string `json:"lease,omitempty" doc:"that ends by it; empty where the card is free"`
+	Renter   string `json:"renter_key,omitempty"`
+	State    string `json:"state,omitempty" doc:"of the lease before"`
+	Slots    []int  `json:"slots,omitempty" doc:"of the lease: all of them end"`
+	NoticeMs int64  `json:"notice_ms,omitempty" doc:"that the job keeps"`
+	EndsBy   int64  `json:"ends_by_ms,omitempty" doc:"Unix milliseconds; when the job is killed"`
+	Earned   Money  `json:"earned,omitzero" doc:"that stays owed"`
+	Penalty  Money  `json:"penalty,omitzero" doc:"what the notice would have cost: it is not billed"`
+	Forgone  Money  `json:"forgone,omitzero" doc:"what the lease could still have earned at most, the penalty in it"`
 }

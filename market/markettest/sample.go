@@ -55,7 +55,7 @@ const Image = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b78
 func Rules() market.Rules {
 	return market.Rules{
 		MinMs: 1000, MaxMs: 7 * 24 * 3_600_000, IntervalMs: 60_000, FirstMs: 10_000, GraceMs: 120_000, NoticeMs: 10_000,
-		MaxUnattended: market.Unlimited, Credit: market.Unlimited,
+		MaxUnattended: market.Unlimited, Credit: market.Unlimited, Bidders: market.BiddersAnyone,
 	}
 }
 
@@ -103,7 +103,14 @@ func Evidence() market.Evidence {
 	return market.Evidence{
 		Network: e.Network, Offer: e.Offer, Bid: e.Bid, Lease: e.Lease,
 		Receipts: append(e.Receipts, both(Receipt(lease.ID(), head, 70_000, market.ReceiptFinal))),
+		Outcome:  market.SealOutcome(Network, Rig(), Outcome(lease.ID())).Encode(),
 	}
+}
+
+// Outcome returns what the sample rig says at last: the card's memory is overwritten and the disk destroyed.
+func Outcome(lease market.LeaseID) market.Outcome {
+	at := Now + 80_000 + market.RetentionMs
+	return market.Outcome{Lease: lease, At: at, DiskAt: at, Cards: []market.CardWipe{{Index: 0, Bytes: int64(24564) << 20}}}
 }
 
 // Receipt returns the receipt that follows a head at a billed time, under the sample terms.

@@ -3,13 +3,34 @@ package rigcore
 import (
 	"context"
 	"os"
+	"os/user"
+	"slices"
+	"strconv"
 	"time"
 
 	"haggle/internal/api"
 	"haggle/internal/assemble"
+	"haggle/internal/config"
 	"haggle/internal/view"
 	"haggle/market"
 )
+
+// ownersGroup is the group whose members may ask an installed rig, beside its own user and root: haggle, where there is such a
+// group and this program may give a socket to it. A rig with a home is for its user alone.
+func ownersGroup(p config.Paths) string {
+	const name = "haggle"
+	g, err := user.LookupGroup(name)
+	if p.Home != "" || err != nil {
+		return ""
+	}
+	if gid, err := strconv.Atoi(g.Gid); err == nil {
+		mine, err := os.Getgroups()
+		if os.Geteuid() == 0 || err == nil && slices.Contains(mine, gid) {
+			return name
+		}
+	}
+	return ""
+}
 
 // owner answers the rig's owner on the local API.
 type owner struct{ *Rig }
@@ -25,7 +46,7 @@ func (o owner) Status(ctx context.Context) (view.RigStatus, error) {
 	s.Version, s.PID, s.Home = o.cfg.Version, os.Getpid(), o.cfg.Rig.Paths.Home
 	s.Uptime = int64(time.Since(o.begun).Seconds())
 	s.Network = assemble.Network(o.node)
-	s.Warnings = append(s.Warnings, o.imageWarnings()...)
+	s.Warnings = slices.Concat(s.Warnings, o.cfg.Warnings, o.imageWarnings())
 	return s, nil
 }
 
@@ -51,6 +72,27 @@ func (o owner) Drain(ctx context.Context, now bool) error { return o.host.Drain(
 func (o owner) Leases(ctx context.Context, all bool) ([]view.Lease, error) {
 	return o.host.Leases(ctx, all)
 }
+
+// TrustedOwners implements api.Rig.
+func (o owner) TrustedOwners(ctx context.Context) ([]view.Owner, error) {
+	return o.host.TrustedOwners(ctx)
+}
+
+// Trust implements api.Rig.
+func (o owner) Trust(ctx context.Context, who market.Key, name string) error {
+	return o.host.Trust(ctx, who, name)
+}
+
+// Distrust implements api.Rig.
+func (o owner) Distrust(ctx context.Context, who market.Key) error { return o.host.Distrust(ctx, who) }
+
+// Takeback implements api.Rig.
+func (o owner) Takeback(ctx context.Context, card string, dryRun bool) (view.Takeback, error) {
+	return o.host.Takeback(ctx, card, dryRun)
+}
+
+// Giveback implements api.Rig.
+func (o owner) Giveback(ctx context.Context, card string) error { return o.host.Giveback(ctx, card) }
 
 // Shutdown implements api.Rig.
 func (o owner) Shutdown(context.Context) error {

@@ -39,6 +39,8 @@ type Config struct {
 	Rig     config.Rig
 	Version string
 	Log     *slog.Logger // nil discards
+	// Warnings are sentences for the owner that hold for as long as the rig runs.
+	Warnings []string
 	// Cards and Engine open what the rig works with, once nobody else can hold the rig's files. The rig closes them.
 	Cards  func(rig market.Key) (nvml.Driver, error)
 	Engine func(log *slog.Logger) (Engine, error)
@@ -91,13 +93,13 @@ func New(ctx context.Context, cfg Config) (_ *Rig, err error) {
 	if r.engine, err = cfg.Engine(r.log); err != nil {
 		return nil, err
 	}
-	if r.host, err = r.newHost(); err != nil {
+	if r.host, err = r.newHost(ctx); err != nil {
 		return nil, err
 	}
 	if r.node, err = r.newNode(); err != nil {
 		return nil, err
 	}
-	r.server = api.NewRigServer(api.Config{Socket: paths.Socket, Version: cfg.Version, Log: r.log}, owner{r})
+	r.server = api.NewRigServer(api.Config{Socket: paths.Socket, Version: cfg.Version, Group: ownersGroup(paths), Log: r.log}, owner{r})
 	return r, r.server.Listen()
 }
 
@@ -149,7 +151,7 @@ func (r *Rig) close() error {
 	return errors.Join(errs...)
 }
 
-func (r *Rig) newHost() (*host.Daemon, error) {
+func (r *Rig) newHost(ctx context.Context) (*host.Daemon, error) {
 	prices, err := prices(r.cfg.Rig)
 	if err != nil {
 		return nil, err
@@ -158,16 +160,31 @@ func (r *Rig) newHost() (*host.Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
+	if machine.SlotUp, machine.SlotDown, err = r.bandwidth(ctx); err != nil {
+		r.log.Warn("no bandwidth is promised with a card", "err", err)
+	}
 	reach := "direct"
 	if market.IsLab(r.cfg.Rig.Network) {
 		reach = "loopback"
 	}
+	egress := runtime.NetworkNone
+	if r.cfg.Rig.JobNetwork() == config.NetworkInternet {
+		egress = runtime.NetworkInternet
+	}
+	credit, err := credit(r.cfg.Rig)
+	if err != nil {
+		return nil, err
+	}
+	jobs := r.cfg.Rig.Jobs
+	power, _ := r.cards.(nvml.PowerLimiter) // nil of a driver that cannot
 	salt := hmac.New(sha256.New, r.key.Seed())
 	salt.Write([]byte("haggle/card-salt/1"))
 	return host.New(host.Config{
 		Key: r.key, Network: r.cfg.Rig.Network, Name: r.cfg.Rig.Name, Store: r.store, Cards: r.cards, Runtime: r.engine,
 		Machine: machine, Salt: salt.Sum(nil), Prices: prices, Rules: rules(r.cfg.Rig.Rules),
-		Net: market.NetFacts{Reach: reach}, Clock: clock(r.begun), Log: r.log,
+		Net: market.NetFacts{Reach: reach}, Egress: egress, Credit: credit, Content: jobs.Content,
+		Images:       host.ImageRules{Allow: jobs.AllowImages, Deny: jobs.DenyImages},
+		PowerLimitMW: 1000 * jobs.Power, Power: power, Clock: clock(r.begun), Log: r.log,
 		OffersChanged: func() { r.announce() },
 	})
 }

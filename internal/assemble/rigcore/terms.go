@@ -1,7 +1,9 @@
 package rigcore
 
 import (
+	"context"
 	"fmt"
+	"time"
 
 	"haggle/internal/config"
 	"haggle/market"
@@ -41,7 +43,52 @@ func prices(cfg config.Rig) (market.Prices, error) {
 	return p, nil
 }
 
-// rules turns the owner's rules into the market's. A lab's credit is unlimited; nothing else is granted so far.
+// credit reads what a trusted owner may owe; 0 leaves it to the network: a lab's is unlimited unless its rig says otherwise.
+func credit(cfg config.Rig) (market.Micro, error) {
+	if market.IsLab(cfg.Network) && cfg.Origin("rules.credit") == config.FromDefault {
+		return 0, nil
+	}
+	m, err := market.ParseMicro(cfg.Rules.Credit)
+	if err != nil {
+		return 0, fmt.Errorf("credit: %w", err)
+	}
+	return m, nil
+}
+
+// listCards bounds the time in which a rig's cards are counted.
+const listCards = 10 * time.Second
+
+// bandwidth divides what jobs may take of the household's line equally among the cards: bits a second out of a job and into it
+// that come with each. 0 promises nothing, as where the line is not known or jobs have no network.
+func (r *Rig) bandwidth(ctx context.Context) (up, down int64, err error) {
+	line := r.cfg.Rig.Line
+	if r.cfg.Rig.JobNetwork() != config.NetworkInternet || line.Up == 0 && line.Down == 0 {
+		return 0, 0, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, listCards)
+	defer cancel()
+	cards, err := r.cards.Cards(ctx)
+	if err != nil {
+		return 0, 0, fmt.Errorf("count the cards that share the line: %w", err)
+	}
+	slots := int64(min(len(cards), market.MaxSlots))
+	return perSlot(line.Up, line.ShareUp, slots), perSlot(line.Down, line.ShareDown, slots), nil
+}
+
+// perSlot is one slot's part of a share, in percent, of a line of bits a second. Less than an engine can limit a job to is
+// not promised.
+func perSlot(line, share, slots int64) int64 {
+	const least = 8000
+	if slots == 0 {
+		return 0
+	}
+	if part := line / 100 * share / slots; part >= least {
+		return part
+	}
+	return 0
+}
+
+// rules turns the owner's rules into the market's; the host fills in who may bid, and for how much credit.
 func rules(r config.Rules) market.Rules {
 	out := market.Rules{
 		MinMs: r.Min.Milliseconds(), MaxMs: r.Max.Milliseconds(), IntervalMs: r.Interval.Milliseconds(), FirstMs: r.First.Milliseconds(),

@@ -1,0 +1,3 @@
+-- What rigs say became of what jobs left behind.
+
+ALTER TABLE record ADD COLUMN outcome BLOB; -- sealed; none before there is one
