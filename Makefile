@@ -7,6 +7,7 @@ MAKEFLAGS += --no-print-directory
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION)
+PREFIX  ?= /usr
 BUILD   := $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
 # Tools are pinned in tools/go.mod and built once a version.
@@ -19,7 +20,7 @@ GO_FILES = $$(git ls-files --cached --others --exclude-standard '*.go')
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run setup build build-haggle test check smoke bench shots cross fuzz fmt clean
+.PHONY: help run setup build build-haggle install units test check smoke hostile vm bench shots cross fuzz fmt clean
 .PHONY: format tidy vet lint arrows windows test-fast test-heavy
 
 help: ## list what can be made
@@ -37,6 +38,21 @@ build: build-haggle ## build bin/haggle and bin/haggled
 build-haggle:
 	CGO_ENABLED=0 $(BUILD) -o bin/haggle ./cmd/haggle
 
+# A unit names its program by its path, so it is written anew for another PREFIX.
+install: ## copy programs and service units below PREFIX (/usr), within DESTDIR
+	install -D -m 0755 -t '$(DESTDIR)$(PREFIX)/bin' bin/haggle bin/haggled
+	install -d '$(DESTDIR)$(PREFIX)/lib/systemd/system'
+	for unit in packaging/systemd/*.service; do \
+		sed 's|^ExecStart=/usr/|ExecStart=$(PREFIX)/|' $$unit | \
+			install -m 0644 /dev/stdin '$(DESTDIR)$(PREFIX)/lib/systemd/system/'$${unit##*/}; \
+	done
+	install -D -m 0644 -t '$(DESTDIR)$(PREFIX)/lib/sysusers.d' packaging/sysusers.d/haggle.conf
+	install -D -m 0644 -t '$(DESTDIR)$(PREFIX)/lib/tmpfiles.d' packaging/tmpfiles.d/haggle.conf
+	if [ -z '$(DESTDIR)' ] && [ -d /run/systemd/system ]; then systemd-sysusers && systemd-tmpfiles --create && systemctl daemon-reload; fi
+
+units: build ## have systemd's checker read the service units
+	scripts/units.sh
+
 test: setup build test-fast test-heavy ## run every test
 
 test-fast:
@@ -52,6 +68,7 @@ check: setup ## everything that CI runs: format, linters, arrows, builds, tests,
 	@scripts/step.sh tidy $(MAKE) tidy
 	@scripts/step.sh arrows $(MAKE) arrows
 	@scripts/step.sh build $(MAKE) build
+	@scripts/step.sh units $(MAKE) units
 	@scripts/step.sh windows $(MAKE) windows
 	@scripts/step.sh vet $(MAKE) vet
 	@scripts/step.sh lint $(MAKE) lint
@@ -79,6 +96,13 @@ lint: $(GOLANGCI)
 
 smoke: setup build ## as root: a lab, a job, a bill that anyone can check, and nothing left behind
 	scripts/smoke.sh
+
+hostile: setup ## as root: the suite of hostile tenants, from inside real jobs, and each protection left out in turn
+	HAGGLE_FULL=1 CI=true $(GO) test -vet=off -count=1 -v -timeout 20m ./internal/hostile ./runtime/containerd
+
+vm: setup build ## as root: the units, smoke and the hostile suite on a virtual Debian with systemd and cgroup v2 (about 15 min)
+	@scripts/setup.sh vm
+	scripts/vm.sh
 
 bench: setup build ## print our figures beside others'; NAME=figure for one of them
 	$(GO) run ./internal/bench $(NAME)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # setup.sh: installs what building, testing and a lab need and this machine lacks, from Debian's or Ubuntu's packages. It does
 # nothing where all is there, and asks for sudo once where it is not run by root. `setup.sh shots` looks for what drawing the
-# screens needs instead.
+# screens needs instead, `setup.sh vm` for what a virtual machine does.
 set -euo pipefail
 
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
@@ -17,6 +17,8 @@ mkfs.ext4 e2fsprogs
 lsns util-linux
 losetup mount
 ps procps
+systemd-analyze systemd
+setpriv util-linux
 tmux tmux
 git git
 gcc gcc
@@ -27,6 +29,14 @@ if [ "${1:-}" = shots ]; then
 	needs='
 rsvg-convert librsvg2-bin
 tmux tmux
+'
+fi
+
+if [ "${1:-}" = vm ]; then
+	needs='
+mmdebstrap mmdebstrap
+qemu-system-x86_64 qemu-system-x86
+debugfs e2fsprogs
 '
 fi
 

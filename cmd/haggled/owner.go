@@ -54,6 +54,7 @@ func (p *program) showStatus(s view.RigStatus) error {
 	facts := []string{
 		"rig", s.Name + ", " + takes, "key", s.Network.Key, "network", network, "engine", s.Engine,
 		"slots", fmt.Sprintf("%d, %d free", s.Cards, s.Free),
+		"bidders", bidders(s), "isolation", isolation(s), "weak", strings.Join(s.Weak, ", "),
 		"price", market.Micro(s.Prices.Slot).String() + " " + s.Prices.Currency + " per slot-hour",
 		"images", orNone(strings.Join(s.Images, ", ")),
 		"up", config.FormatDuration(time.Duration(s.Uptime)*time.Second) + ", version " + s.Version + ", process " + strconv.Itoa(s.PID),
@@ -71,9 +72,45 @@ func (p *program) showStatus(s view.RigStatus) error {
 		if l.Simulated {
 			model += " " + cli.Badge
 		}
-		rows = append(rows, []string{l.ID[:min(8, len(l.ID))], l.State, strconv.Itoa(l.Slots) + " × " + model, l.Spent.Text + " " + l.Spent.Currency, l.Renter})
+		state := l.State
+		if l.EndsBy > 0 {
+			state += ", ends by " + clock(l.EndsBy)
+		}
+		if l.DiskFull {
+			state += ", disk full"
+		}
+		rows = append(rows, []string{l.ID[:min(8, len(l.ID))], state, strconv.Itoa(l.Slots) + " × " + model, l.Spent.Text + " " + l.Spent.Currency, traffic(l), l.Renter})
 	}
-	return p.Table("LEASE STATE CARDS SPENT RENTER", rows)
+	return p.Table("LEASE STATE CARDS SPENT TRAFFIC RENTER", rows)
+}
+
+// traffic says what a job received and sent.
+func traffic(l view.Lease) string {
+	if !l.Egress {
+		return "" // it has no network
+	}
+	return cli.Bytes(l.In) + " in, " + cli.Bytes(l.Out) + " out"
+}
+
+// bidders says who may bid.
+func bidders(s view.RigStatus) string {
+	switch {
+	case s.Bidders != market.BiddersTrusted:
+		return s.Bidders
+	case len(s.Trusted) == 0:
+		return "nobody: no owner is trusted yet; `haggled trust KEY` adds one"
+	case len(s.Trusted) == 1:
+		return "1 trusted owner; `haggled trust` lists it"
+	}
+	return strconv.Itoa(len(s.Trusted)) + " trusted owners; `haggled trust` lists them"
+}
+
+// isolation says what keeps jobs apart, and how much of it was seen to hold.
+func isolation(s view.RigStatus) string {
+	if tried := len(s.Protections) + len(s.Weak); tried > 0 {
+		return fmt.Sprintf("%s: %d of %d protections hold, as tried out from inside a job", s.Isolation, len(s.Protections), tried)
+	}
+	return s.Isolation
 }
 
 // orNone says that a list is empty.
@@ -82,47 +119,6 @@ func orNone(list string) string {
 		return "none"
 	}
 	return list
-}
-
-func (p *program) cardsCommand() *cobra.Command {
-	var asJSON bool
-	c := p.action(&cobra.Command{
-		Use: "cards", Short: "The cards of this rig and what they do now", Example: "  haggled cards\n  haggled cards --json",
-	}, func(ctx context.Context, _ []string) error {
-		daemon, err := p.daemon()
-		if err != nil {
-			return err
-		}
-		list, err := daemon.Cards(ctx)
-		if err != nil {
-			return err
-		}
-		if asJSON {
-			return p.JSON(list)
-		}
-		rows := make([][]string, 0, len(list))
-		for _, c := range list {
-			model := c.Model
-			if c.Simulated {
-				model += " " + cli.Badge
-			}
-			rows = append(rows, []string{
-				strconv.Itoa(c.Slot), model, strconv.FormatInt(c.MemoryGiB, 10) + " GiB", c.Health, c.Lease[:min(8, len(c.Lease))],
-				known(c.UtilPercent, "%"), known(c.MemUsedMiB, " MiB"), known(c.PowerW, " W"), known(c.TempC, " °C"), c.UUID,
-			})
-		}
-		return p.Table("SLOT CARD MEMORY HEALTH LEASE USE USED POWER TEMP UUID", rows)
-	})
-	c.Flags().BoolVar(&asJSON, "json", false, "print for programs")
-	return c
-}
-
-// known writes a number that may be unknown.
-func known(n *int64, unit string) string {
-	if n == nil {
-		return "unknown"
-	}
-	return strconv.FormatInt(*n, 10) + unit
 }
 
 func (p *program) priceCommand() *cobra.Command {

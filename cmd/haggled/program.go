@@ -24,6 +24,7 @@ type program struct {
 	home    string // --home
 	file    string // --config
 	fault   error  // of the command that ran
+	person  person // who answers questions; nil for the terminal of this process
 }
 
 // Groups of commands in the help.
@@ -50,7 +51,7 @@ func (p *program) root() *cobra.Command {
 		Use:   "haggled",
 		Short: "Rent out this machine's GPUs",
 		Long: "haggled offers this machine's cards to renters, runs their jobs in containers and meters them with receipts that " +
-			"both sides sign. This version grants leases on lab networks only, with simulated cards; real cards are shown.",
+			"both sides sign. In this version real cards are for owners whose key you trust: `haggled trust`. Labs have simulated ones, for everybody.",
 		Example: "  haggled init        # write a configuration to edit\n  haggled doctor      # what is missing, and how to get it\n  haggled serve       # run the rig\n  haggled status      # how it is, from another terminal",
 		Args:    cli.Words(0, 0, ""),
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
@@ -68,8 +69,9 @@ func (p *program) root() *cobra.Command {
 		}
 	}
 	add(groupDaemon, p.initCommand(), p.serveCommand(), p.doctorCommand(), p.versionCommand())
-	add(groupOwner, p.statusCommand(), p.cardsCommand(), p.priceCommand(), p.pauseCommand(), p.resumeCommand(), p.drainCommand())
-	root.AddCommand(p.purgeCommand())
+	add(groupOwner, p.statusCommand(), p.cardsCommand(), p.priceCommand(), p.trustCommand(), p.takebackCommand(), p.givebackCommand(),
+		p.pauseCommand(), p.resumeCommand(), p.drainCommand())
+	root.AddCommand(p.purgeCommand(), p.helperCommand())
 	root.SetHelpCommandGroupID(groupDaemon)
 	root.SetCompletionCommandGroupID(groupDaemon)
 	return root

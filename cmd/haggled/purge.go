@@ -29,7 +29,10 @@ func (p *program) purgeCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return rig.Purge(ctx, cfg, log)
+		if err := rig.Purge(ctx, cfg, log); err != nil || cfg.Paths.Home != "" {
+			return err
+		}
+		return p.purgeHelper(ctx) // which there is on a rig of two programs
 	})
 	c.Flags().BoolVar(&yes, "yes", false, "really")
 	return c

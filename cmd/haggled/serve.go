@@ -29,12 +29,12 @@ func (p *program) serveCommand() *cobra.Command {
 }
 
 func (p *program) serve(ctx context.Context, values map[string]string) error {
-	if os.Geteuid() != 0 {
-		return cli.Usage("haggled needs root to start containers", "run it with sudo, or as a service")
-	}
 	cfg, err := p.config(values)
 	if err != nil {
 		return err
+	}
+	if os.Geteuid() != 0 && rig.HelperSocket(cfg) == "" {
+		return cli.Usage("haggled needs root to start containers", "run it with sudo, or as a service: `make install` brings units by which only a small helper is root")
 	}
 	if rig.OnWSL() && !market.IsLab(cfg.Network) {
 		return cli.Usage("a rig needs Linux itself, this is the Windows Subsystem for Linux", "cards cannot be passed to containers or metered here; to rent cards use haggle")
@@ -47,6 +47,7 @@ func (p *program) serve(ctx context.Context, values map[string]string) error {
 	if err != nil {
 		return err
 	}
+	p.notifyReady(log)
 	return r.Run(ctx)
 }
 

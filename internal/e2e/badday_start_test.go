@@ -115,7 +115,7 @@ func (c badStart) try(t *testing.T, program, variable string) {
 	}
 }
 
-// snapshot reads all files of a folder but logs.
+// snapshot reads all files of a folder but logs, and locks, which whoever starts takes.
 func snapshot(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -124,7 +124,10 @@ func snapshot(t *testing.T, dir string) map[string][]byte {
 	}
 	all := map[string][]byte{}
 	for _, f := range files {
-		if data, err := os.ReadFile(f); err == nil && filepath.Ext(f) != ".log" { // and not a folder
+		if ext := filepath.Ext(f); ext == ".log" || ext == ".lock" {
+			continue
+		}
+		if data, err := os.ReadFile(f); err == nil { // and not a folder
 			all[f] = data
 		}
 	}

@@ -32,9 +32,14 @@ func openCards(ctx context.Context, cfg config.Rig, key market.Key, log *slog.Lo
 	if len(cfg.Cards.Simulated) > 0 {
 		return rigcore.SimulatedCards(cfg, key)
 	}
-	d, err := nvidia.Open(ctx, nvidia.Config{Command: []string{"/proc/self/exe", DriverCommand}, Library: cfg.Cards.Library, Log: log})
+	d, err := openNvidia(ctx, cfg, log)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoCards, err)
 	}
 	return d, nil
+}
+
+// openNvidia opens the driver of the machine's own cards, in a child process.
+func openNvidia(ctx context.Context, cfg config.Rig, log *slog.Logger) (*nvidia.Driver, error) {
+	return nvidia.Open(ctx, nvidia.Config{Command: []string{"/proc/self/exe", DriverCommand}, Library: cfg.Cards.Library, Log: log})
 }

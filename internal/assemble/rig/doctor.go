@@ -40,66 +40,53 @@ func Diagnose(ctx context.Context, cfg config.Rig) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	findings := []Finding{
-		root(), network(cfg), cards(ctx, cfg),
+		privilege(ctx, cfg), network(cfg), cards(ctx, cfg),
 		tool(ctx, "containerd", cfg.Containerd.Binary, "apt install containerd", "--version"),
 		tool(ctx, "shim", "containerd-shim-runc-v2", "apt install containerd", "-v"),
 		tool(ctx, "runc", "runc", "apt install runc", "--version"),
-		cgroups(), namespaces(), disk(cfg),
+		tool(ctx, "mkfs.ext4", "mkfs.ext4", "apt install e2fsprogs", "-V"),
+		cgroups(), namespaces(), loops(), disk(cfg),
 	}
 	findings = append(findings, images(cfg)...)
+	findings = append(findings, jobNetworks(ctx, cfg)...)
+	findings = append(findings, isolation(ctx, cfg))
 	if market.IsLab(cfg.Network) {
 		return findings
 	}
 	return append(findings, wsl())
 }
 
-func root() Finding {
-	if os.Geteuid() != 0 {
-		return Finding{"root", LevelBad, "not root", "run haggled with sudo, or as a service"}
-	}
-	return Finding{"root", LevelGood, "yes", ""}
-}
-
 func network(cfg config.Rig) Finding {
 	f := Finding{"network", LevelGood, cfg.Network, ""}
 	if !market.IsLab(cfg.Network) {
-		f.Level, f.Fix = LevelBad, "this version grants leases on networks named lab-… only; try `haggle lab up`"
-	}
-	return f
-}
-
-func cards(ctx context.Context, cfg config.Rig) Finding {
-	driver, err := openCards(ctx, cfg, market.Key{}, nil)
-	if err != nil {
-		return Finding{"cards", LevelBad, err.Error(), "install NVIDIA's driver, or look at a market without cards: `haggle lab up`"}
-	}
-	defer driver.Close()
-	list, err := driver.Cards(ctx)
-	if err != nil || len(list) == 0 {
-		return Finding{"cards", LevelBad, "none", "`nvidia-smi` must list the cards"}
-	}
-	names := make([]string, 0, len(list))
-	for _, c := range list {
-		names = append(names, c.RawName)
-	}
-	f := Finding{"cards", LevelGood, market.Printable(strings.Join(names, ", ")), ""}
-	if !list[0].Simulated {
-		f.Level, f.Fix = LevelNote, "they are offered to be seen; renting real cards comes with a later version"
+		f.Level, f.Fix = LevelNote, "leases are for owners that you trust: `haggled trust KEY`; strangers come with paying ahead"
 	}
 	return f
 }
 
 // tool runs a program for its version.
 func tool(ctx context.Context, name, program, fix, flag string) Finding {
-	path, err := exec.LookPath(program)
+	path, err := lookPath(program)
 	if err != nil {
 		return Finding{name, LevelBad, "missing", fix}
 	}
-	out, err := exec.CommandContext(ctx, path, flag).Output()
+	out, err := exec.CommandContext(ctx, path, flag).CombinedOutput() // some programs say their version on stderr
 	if err != nil {
 		return Finding{name, LevelBad, path + " does not run: " + err.Error(), fix}
 	}
 	return Finding{name, LevelGood, market.Printable(versionIn(string(out))), ""}
+}
+
+// lookPath finds a program in PATH, and where root's programs are, which some users' PATH lacks.
+func lookPath(program string) (string, error) {
+	path, err := exec.LookPath(program)
+	for _, dir := range []string{"/usr/local/sbin", "/usr/sbin", "/sbin"} {
+		if err == nil || strings.Contains(program, "/") {
+			break
+		}
+		path, err = exec.LookPath(filepath.Join(dir, program))
+	}
+	return path, err
 }
 
 // versionIn returns the first line that holds a digit: some programs print their name first.
@@ -124,12 +111,19 @@ func cgroups() Finding {
 }
 
 func namespaces() Finding {
-	for _, kind := range []string{"net", "pid", "mnt", "ipc", "uts"} {
+	for _, kind := range []string{"net", "pid", "mnt", "ipc", "uts", "user", "cgroup"} {
 		if _, err := os.Stat("/proc/self/ns/" + kind); err != nil {
-			return Finding{"namespaces", LevelBad, "no " + kind + " namespaces", "use a kernel with CONFIG_NAMESPACES"}
+			return Finding{"namespaces", LevelBad, "no " + kind + " namespaces", "use a kernel with CONFIG_NAMESPACES and CONFIG_USER_NS"}
 		}
 	}
-	return Finding{"namespaces", LevelGood, "network, process, mount, ipc, name", ""}
+	return Finding{"namespaces", LevelGood, "network, process, mount, ipc, name, user, cgroup", ""}
+}
+
+func loops() Finding {
+	if _, err := os.Stat("/dev/loop-control"); err != nil {
+		return Finding{"loop devices", LevelBad, "none", "let the kernel load them: `modprobe loop`; each job has a disk of its own that ends at its bound"}
+	}
+	return Finding{"loop devices", LevelGood, "there", ""}
 }
 
 // leastDisk is what images and jobs need at least, in bytes.

@@ -6,10 +6,11 @@ package rig
 
 import (
 	"context"
-	"crypto/sha256"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"os/user"
 	"path/filepath"
 
 	"haggle/internal/assemble"
@@ -17,8 +18,9 @@ import (
 	"haggle/internal/config"
 	"haggle/market"
 	"haggle/nvml"
+	"haggle/nvml/nvidia"
 	"haggle/p2p"
-	"haggle/runtime/containerd"
+	"haggle/runtime/remote"
 )
 
 // LoggerCommand is the hidden subcommand by which this program writes the log of a job.
@@ -32,57 +34,90 @@ type Config struct {
 }
 
 // New opens what the rig keeps and makes its parts. See rigcore.New for what the caller must do with it; containerd and the
-// jobs go on after the rig's Run. The error is ErrNoCards if there is nothing to offer.
+// jobs go on after the rig's Run. The engine is in this program, which must be root then, or in the helper that HelperSocket
+// names. The error is ErrNoCards if there is nothing to offer.
 func New(ctx context.Context, cfg Config) (*rigcore.Rig, error) {
+	if socket := HelperSocket(cfg.Rig); socket != "" {
+		return newSplit(ctx, cfg, remote.Dial(ctx, socket))
+	}
+	describe := newDescriptions(orNone(cfg.Log))
 	return rigcore.New(ctx, rigcore.Config{
-		Rig: cfg.Rig, Version: cfg.Version, Log: cfg.Log,
-		Cards: func(key market.Key) (nvml.Driver, error) { return openCards(ctx, cfg.Rig, key, cfg.Log) },
+		Rig: cfg.Rig, Version: cfg.Version, Log: cfg.Log, Warnings: warnings(cfg.Rig),
+		Cards: func(key market.Key) (nvml.Driver, error) {
+			cards, err := openCards(ctx, cfg.Rig, key, cfg.Log)
+			if real, ok := cards.(*nvidia.Driver); ok {
+				describe.use(real)
+			}
+			return cards, err
+		},
 		Engine: func(log *slog.Logger) (rigcore.Engine, error) {
-			e, err := Engine(cfg.Rig, log)
+			e, err := openEngine(cfg.Rig, describe, log)
 			if err != nil {
-				return nil, err // not e: a nil *Engine in an interface is not nil
+				return nil, err // not e: a nil *engine in an interface is not nil
 			}
 			return e, nil
 		},
 	})
 }
 
-// Engine makes the rig's container engine, without starting it.
-func Engine(cfg config.Rig, log *slog.Logger) (*containerd.Engine, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find this program, which writes the jobs' logs: %w", err)
-	}
-	p := cfg.Paths.Containerd
-	return containerd.New(containerd.Config{
-		Root: p.Root, State: p.State, Socket: p.Socket, RuncRoot: p.Runc,
-		Address: cfg.Containerd.Address, Namespace: cfg.Containerd.Namespace, Binary: cfg.Containerd.Binary,
-		LoggerPath: self, LoggerArgs: []string{LoggerCommand}, LogDir: filepath.Join(cfg.Paths.Jobs, "logs"),
-		CgroupParent: cgroupParent(cfg.Paths), Log: log,
+// newSplit makes a rig that leaves to the helper what needs root.
+func newSplit(ctx context.Context, cfg Config, helper *remote.Client) (*rigcore.Rig, error) {
+	r, err := rigcore.New(ctx, rigcore.Config{
+		Rig: cfg.Rig, Version: cfg.Version, Log: cfg.Log, Warnings: warnings(cfg.Rig),
+		Cards: func(key market.Key) (nvml.Driver, error) {
+			cards, err := openCards(ctx, cfg.Rig, key, cfg.Log)
+			if real, ok := cards.(*nvidia.Driver); ok {
+				return dividedCards{real, helper}, err
+			}
+			return cards, err
+		},
+		Engine: func(*slog.Logger) (rigcore.Engine, error) { return helper, nil },
 	})
-}
-
-// cgroupParent names the cgroup of all jobs of a rig. Several rigs on one machine, as in a lab, each have their own.
-func cgroupParent(p config.Paths) string {
-	if p.Home == "" {
-		return "/haggle"
+	if err != nil {
+		return nil, errors.Join(err, helper.Close())
 	}
-	sum := sha256.Sum256([]byte(p.Home))
-	return fmt.Sprintf("/haggle-%x", sum[:4])
+	return r, nil
 }
 
 // Purge ends every job of a rig whose daemon does not run, and removes all that its engine ever made. The rig's key and its
 // database, with every receipt, stay. It is refused while the daemon runs.
 func Purge(ctx context.Context, cfg config.Rig, log *slog.Logger) error {
-	return rigcore.Purge(ctx, cfg, log, Engine)
+	return rigcore.Purge(ctx, cfg, log, bareEngine)
+}
+
+// bareEngine makes the rig's engine for taking away what it made.
+func bareEngine(cfg config.Rig, log *slog.Logger) (*engine, error) {
+	return openEngine(cfg, newDescriptions(orNone(log)), log)
+}
+
+// orNone returns a log that discards where there is none.
+func orNone(log *slog.Logger) *slog.Logger {
+	if log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return log
 }
 
 // Explain puts into words what keeps a rig from starting.
 func Explain(err error) (market.Explanation, bool) {
+	for _, h := range []struct {
+		is   error
+		hint string
+	}{
+		{ErrNotRoot, "it is the part of a rig that is root: run it with sudo, or as the service haggled-helper"},
+		{ErrHelperRuns, "`systemctl status haggled-helper` shows it; stop it first"},
+		{remote.ErrInUse, "`systemctl status haggled-helper` shows it; stop it first"},
+		{ErrUnsafe, "the helper works as root only where nobody else can put things: `chown root:root` and `chmod go-w` it, or choose another --home"},
+	} {
+		if errors.Is(err, h.is) {
+			return market.Explanation{Message: err.Error(), Hint: h.hint, Class: market.ClassFailed}, true
+		}
+	}
 	return assemble.Explain(err, "haggled status")
 }
 
-// MakeKey makes a rig's key, if there is none yet, and returns its public half.
+// MakeKey makes a rig's key, if there is none yet, and returns its public half. Where root makes it in the system's own place
+// and the user of the service is there already, the key becomes that user's, as the daemon will be.
 func MakeKey(cfg config.Rig) (market.Key, error) {
 	if err := cfg.Paths.Make(); err != nil {
 		return market.Key{}, err
@@ -91,5 +126,27 @@ func MakeKey(cfg config.Rig) (market.Key, error) {
 	if err != nil {
 		return market.Key{}, err
 	}
+	if cfg.Paths.Home == "" && os.Geteuid() == 0 {
+		if err := handOver(cfg.Helper.User, filepath.Dir(cfg.Paths.Key), cfg.Paths.Key); err != nil {
+			return market.Key{}, err
+		}
+	}
 	return market.KeyOf(private), nil
+}
+
+// handOver gives files to a user, if there is such a one.
+func handOver(name string, files ...string) error {
+	if _, err := user.Lookup(name); err != nil {
+		return nil // all of the rig is root then
+	}
+	uid, gid, err := lookUp(name)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if err := os.Lchown(file, uid, gid); err != nil {
+			return fmt.Errorf("give the rig's key to user %s: %w", name, err)
+		}
+	}
+	return nil
 }
