@@ -9,9 +9,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"os/signal"
 	"slices"
+	"syscall"
 	"time"
 )
 
@@ -29,6 +31,8 @@ func figures() []figure {
 	return append([]figure{
 		{name: "offers-verified", unit: "offers/s", peer: "bare ed25519 verify", aim: 0.8, atLeast: true, measure: offersVerified},
 		{name: "first-byte", unit: "ms", peer: "ctr run", aim: 1.0, measure: firstByte},
+		{name: "job-cpu", unit: "ms a round", peer: lossPeer, aim: lossAim, measure: jobCPU},
+		{name: "job-memory", unit: "ms a round", peer: lossPeer, aim: lossAim, measure: jobMemory},
 		{name: "idle-memory", unit: "MiB PSS", peer: "bare libp2p host with DHT", aim: 3.0, measure: idleMemory},
 	}, screenFigures()...)
 }
@@ -37,7 +41,7 @@ func figures() []figure {
 const limit = 5 * time.Minute
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	for _, f := range figures() {
 		if len(os.Args) > 1 && !slices.Contains(os.Args[1:], f.name) {
@@ -61,5 +65,10 @@ func (f figure) line(ctx context.Context) string {
 	if f.atLeast && ratio >= f.aim || !f.atLeast && ratio <= f.aim {
 		word = "ok"
 	}
-	return fmt.Sprintf("%-16s %.1f %s  beside %s %.1f  ratio %.2f  aim %s %.2f  %s", f.name, ours, f.unit, f.peer, theirs, ratio, bound, f.aim, word)
+	places := 2
+	if cents := f.aim * 100; math.Abs(cents-math.Round(cents)) > 1e-6 { // so fine an aim needs more
+		places = 4
+	}
+	return fmt.Sprintf("%-16s %.*f %s  beside %s %.*f  ratio %.*f  aim %s %.*f  %s",
+		f.name, places-1, ours, f.unit, f.peer, places-1, theirs, places, ratio, bound, places, f.aim, word)
 }
