@@ -27,7 +27,9 @@ const (
 	// checkPrefix starts the ids of the engine's own jobs, which nobody else sees and nobody else can make.
 	checkPrefix  = "haggle-check-"
 	checkImage   = "haggle/check"
-	checkTimeout = time.Minute
+	checkTimeout = 5 * time.Minute
+	// checkPatience is how long Probe waits for the first check. A slow machine promises less until it knows more.
+	checkPatience = 3 * time.Second
 	// checkMark is a variable of that job which must reach nothing outside it.
 	checkMark = "HAGGLE_CHECK_MARK"
 	// checkPids is less than what the program tries to make.
@@ -68,20 +70,27 @@ func (e *Engine) beginCheck() {
 	}
 	first := make(chan struct{})
 	e.check.first = first
+	begun := time.Now()
 	e.bg.Go(func() {
-		defer close(first)
 		e.Check(e.ctx)
+		close(first)
+		if time.Since(begun) > checkPatience {
+			e.hub.closeAll() // who watches has been told less than this: it watches, and asks, again
+		}
 	})
 }
 
-// checked returns what the last check found, waiting for the first one for as long as ctx allows.
+// checked returns what the last check found, waiting a little for the first one.
 func (e *Engine) checked(ctx context.Context) []runtime.Protection {
 	e.check.mu.Lock()
 	first := e.check.first
 	e.check.mu.Unlock()
 	if first != nil {
+		patience := time.NewTimer(checkPatience)
+		defer patience.Stop()
 		select {
 		case <-first:
+		case <-patience.C:
 		case <-ctx.Done():
 		}
 	}
