@@ -92,7 +92,7 @@ func TestAJobIsNobodyOnTheHost(t *testing.T) {
 	h.unharmed(t)
 	h.all(t, []attempt{
 		{"its root is an ordinary user of the host", "mapped-root"},
-		{"it has four capabilities at most", "capabilities"},
+		{"it has five capabilities at most", "capabilities"},
 		{"a filter of system calls is on", "seccomp"},
 		{"a setuid file of the image gives nothing", "setuid-file=/suid"},
 		{"new privileges are switched off", "no-new-privileges"},

@@ -6,7 +6,7 @@
 // step. Versions 1.6 and later of containerd, and cgroup v1 and v2, are supported.
 //
 // A job is a stranger. It has a user namespace with a range of ids that no other job has, a root file system of the image's
-// layers below a disk of its own (runtime/volume), four capabilities, a filter of system calls, and no view of what tells of
+// layers below a disk of its own (runtime/volume), five capabilities, a filter of system calls, and no view of what tells of
 // the machine. It is bounded in memory, processes, processor time, disk, log and open files, weighs little beside the
 // household's programs, and is the first to go when the machine's memory ends. It reaches the network that runtime/jobnet
 // gives it, or none, and the devices that runtime/device lets through, each of which one job has at a time. Check tries all

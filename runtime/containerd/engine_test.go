@@ -130,7 +130,7 @@ func TestAJobIsShutIn(t *testing.T) {
 	w := newWorld(t)
 	w.start(t, "status", "status")
 	out, _ := w.read(t, "status", 0, "")
-	for _, want := range []string{"CapEff:\t00000000000000c3", "CapBnd:\t00000000000000c3", "NoNewPrivs:\t1", "Seccomp:\t2"} {
+	for _, want := range []string{"CapEff:\t00000000000000cb", "CapBnd:\t00000000000000cb", "NoNewPrivs:\t1", "Seccomp:\t2"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}

@@ -16,6 +16,8 @@ func maskedPaths() []string {
 		"/proc/kpagecgroup", "/proc/kpagecount", "/proc/kpageflags", "/proc/latency_stats", "/proc/mdstat",
 		"/proc/pagetypeinfo", "/proc/sched_debug", "/proc/schedstat", "/proc/scsi", "/proc/slabinfo", "/proc/softirqs", "/proc/swaps",
 		"/proc/timer_list", "/proc/timer_stats", "/proc/vmallocinfo",
+		// A loop device tells the path of its file on the host.
+		"/sys/devices/virtual/block",
 		"/sys/devices/virtual/dmi", "/sys/devices/virtual/powercap", "/sys/firmware", "/sys/fs/bpf", "/sys/fs/ext4", "/sys/kernel/debug",
 		"/sys/kernel/security", "/sys/kernel/slab", "/sys/kernel/tracing", "/sys/power",
 	}

@@ -28,9 +28,10 @@ const (
 	killFirst = 900
 )
 
-// capabilities are what a job's root may do: install packages and change users, inside its own file system.
+// capabilities are what a job's root may do: install packages and change users, inside its own file system and among its own
+// users. FOWNER is for dpkg, which sets modes after it gave files away.
 func capabilities() []string {
-	return []string{"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_SETUID", "CAP_SETGID"}
+	return []string{"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_SETUID", "CAP_SETGID"}
 }
 
 // jobView is what the engine has made for a job, as runc has to be told.

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// callFilter is the list of system calls that a job may make: containerd's default for our four capabilities, without what
+// callFilter is the list of system calls that a job may make: containerd's default for our five capabilities, without what
 // training has no use for and kernels have had most of their holes in. What is not on it fails with EPERM, clone3 with
 // ENOSYS, upon which libraries fall back.
 //

@@ -93,9 +93,9 @@ func signalOutside(args []string) verdict {
 	})
 }
 
-// capabilities are at most CHOWN, DAC_OVERRIDE, SETGID and SETUID.
+// capabilities are at most CHOWN, DAC_OVERRIDE, FOWNER, SETGID and SETUID.
 func capabilities() verdict {
-	const most = 1<<0 | 1<<1 | 1<<6 | 1<<7
+	const most = 1<<0 | 1<<1 | 1<<3 | 1<<6 | 1<<7
 	for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
 		n, err := strconv.ParseUint(status(set), 16, 64)
 		if err != nil {
@@ -105,7 +105,7 @@ func capabilities() verdict {
 			return broke("%s is %#x, more than %#x", set, n, most)
 		}
 	}
-	return held("at most %#x: chown, dac_override, setgid, setuid", most)
+	return held("at most %#x: chown, dac_override, fowner, setgid, setuid", most)
 }
 
 func noNewPrivileges() verdict {
