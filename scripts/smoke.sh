@@ -43,7 +43,7 @@ fail() {
 try() {
 	local want=$1 sentence=$2 code
 	shift 2
-	timeout 180 "$@" >"$work/out" 2>"$work/err" </dev/null
+	timeout "${SMOKE_LIMIT:-180}" "$@" >"$work/out" 2>"$work/err" </dev/null
 	code=$?
 	[ "$code" -eq "$want" ] || fail "$sentence: exit code $code, want $want: $*"
 }

@@ -38,7 +38,8 @@ func (d *Disks) checkRoom(bytes int64) error {
 	return nil
 }
 
-// promised is what the disks that are here may still take from the machine: nothing where their room could be reserved.
+// promised is what the disks that are here may still take from the machine: nothing where their room could be reserved, and
+// nothing of those that are settled.
 func (d *Disks) promised() (int64, error) {
 	entries, err := os.ReadDir(d.dir)
 	if err != nil {
@@ -54,7 +55,9 @@ func (d *Disks) promised() (int64, error) {
 		if err := unix.Lstat(filepath.Join(d.dir, e.Name()), &st); err != nil {
 			return 0, fmt.Errorf("stat %s: %w", e.Name(), err)
 		}
-		sum += max(0, st.Size-st.Blocks*512)
+		if st.Mode&0o200 != 0 {
+			sum += max(0, st.Size-st.Blocks*512)
+		}
 	}
 	return sum, nil
 }
