@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/protocol"
 
 	"haggle/market"
 )
@@ -14,9 +15,10 @@ const (
 	maxAddrs = 16   // addresses kept of what others say about a peer
 )
 
-// Find streams the keys that announced themselves in a bucket, each once, as the lookup meets them and without this node's
-// own. It waits until the node has joined. It ends with the lookup or with ctx, for which the caller sets a deadline: peers
-// that went silent can hold a lookup up for long after the last find.
+// Find streams keys, each once and without this node's own: those of connected bootstrap peers that give offers, whom nobody
+// has to look up, then those that announced themselves in a bucket, as the lookup meets them. It waits until there is somebody
+// to ask. It ends with the lookup or with ctx, for which the caller sets a deadline: peers that went silent can hold a lookup up
+// for long after the last find.
 func (n *Node) Find(ctx context.Context, bucket string) iter.Seq[market.Key] {
 	return func(yield func(market.Key) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -26,6 +28,15 @@ func (n *Node) Find(ctx context.Context, bucket string) iter.Seq[market.Key] {
 			return // nobody to ask: Ready tells why
 		}
 		seen := map[market.Key]bool{n.key: true}
+		for _, key := range n.acquaintances() {
+			seen[key] = true
+			if !yield(key) {
+				return
+			}
+		}
+		if n.dht.RoutingTable().Size() == 0 {
+			return
+		}
 		for info := range n.dht.FindProvidersAsync(ctx, name, maxFound) {
 			key, err := keyOf(info.ID)
 			if err != nil {
@@ -42,6 +53,25 @@ func (n *Node) Find(ctx context.Context, bucket string) iter.Seq[market.Key] {
 		}
 	}
 }
+
+// acquaintances are the connected bootstrap peers that give offers. Two people who know each other need no network: a rig that
+// nobody can reach from outside serves no DHT, so nothing could be looked up there.
+func (n *Node) acquaintances() []market.Key {
+	var keys []market.Key
+	for _, info := range n.bootstrap {
+		key, err := keyOf(info.ID)
+		if err != nil || len(n.host.Network().ConnsToPeer(info.ID)) == 0 {
+			continue
+		}
+		if speaks, err := n.host.Peerstore().SupportsProtocols(info.ID, protocol.ID(OffersProtocol)); err == nil && len(speaks) > 0 {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// anybody reports whether there is somebody to ask for offers.
+func (n *Node) anybody() bool { return n.dht.RoutingTable().Size() > 0 || len(n.acquaintances()) > 0 }
 
 // remember keeps what others say about a peer's addresses as long as they say it.
 func (n *Node) remember(info peer.AddrInfo) {

@@ -19,6 +19,7 @@ const (
 	joinTimeout  = 5 * time.Second // one dial of a bootstrap peer
 	minJoinRetry = 250 * time.Millisecond
 	maxJoinRetry = 30 * time.Second
+	minAlone     = 2 * time.Second // between tries beside rigs that one knows: there is no hurry
 	rejoinEvery  = time.Minute // a bootstrap peer that restarted knows nobody until somebody calls it
 )
 
@@ -49,6 +50,11 @@ func (n *Node) keepJoined(ctx context.Context) {
 		}
 		if reason := n.dialBootstrap(ctx); n.setReason(reason) {
 			n.log.Info("not joined yet", "network", n.cfg.Network, "reason", reason)
+		}
+		if len(n.acquaintances()) > 0 {
+			n.tableChanged() // Ready looks again; nobody else minds
+			change = n.tableChange()
+			retry = max(retry, minAlone)
 		}
 		_ = n.dht.Bootstrap(ctx) // looks at the connected peers once more
 		wait(ctx, jitter(retry), change)
@@ -103,12 +109,12 @@ func (n *Node) setReason(reason string) (news bool) {
 	return news
 }
 
-// Ready returns nil once the routing table has a peer, which a lookup needs. When ctx ends first the error has code
+// Ready returns nil once there is somebody to ask: the routing table has a peer, or a bootstrap peer gives offers. When ctx ends first the error has code
 // CodeNoPeers and says why.
 func (n *Node) Ready(ctx context.Context) error {
 	for {
 		change := n.tableChange()
-		if n.dht.RoutingTable().Size() > 0 {
+		if n.anybody() {
 			return nil
 		}
 		select {

@@ -84,6 +84,25 @@ func TestALoneRigIsFoundByTheAgentThatCallsIt(t *testing.T) {
 	}
 }
 
+func TestARigThatNobodyReachesFromOutsideIsAskedByThoseWhoKnowItsAddress(t *testing.T) {
+	nodes := p2ptest.Join(t, 2, func(i int, cfg *p2p.Config) {
+		cfg.Mode = p2p.ModeClient // it serves no DHT
+		if i == 0 {
+			cfg.Handlers = offers([]byte("an offer"))
+		}
+	})
+	if err := nodes[1].Ready(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	find(t, nodes[1], "any", nodes[0].ID())
+	if h := nodes[1].Health(); !h.Ready || h.TableSize != 0 {
+		t.Errorf("the agent's health is %+v", h)
+	}
+	if got, err := nodes[1].FetchOffers(soon(t), nodes[0].ID()); err != nil || len(got) != 1 {
+		t.Errorf("got %d offers, %v", len(got), err)
+	}
+}
+
 func TestALeaseStreamCarriesMessagesBothWaysUntilItIsClosed(t *testing.T) {
 	closed := make(chan error, 1)
 	nodes := p2ptest.Join(t, 2, func(i int, cfg *p2p.Config) {

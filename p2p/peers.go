@@ -13,7 +13,7 @@ import (
 
 // Health is how well the node is joined at a moment.
 type Health struct {
-	Ready        bool      // the routing table has a peer
+	Ready        bool      // there is somebody to ask: see Node.Ready
 	Reason       string    // why not, when not Ready
 	Peers        int       // connected
 	TableSize    int       // peers in the routing table
@@ -24,7 +24,7 @@ type Health struct {
 // Health returns the node's health now.
 func (n *Node) Health() Health {
 	h := Health{TableSize: n.dht.RoutingTable().Size(), Peers: len(n.host.Network().Peers())}
-	h.Ready = h.TableSize > 0
+	h.Ready = n.anybody()
 	if !h.Ready {
 		h.Reason = n.whyNotReady()
 	}
