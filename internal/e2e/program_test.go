@@ -67,8 +67,13 @@ type program struct {
 // not waited for.
 func start(t *testing.T, env []string, name string, args ...string) *program {
 	t.Helper()
-	p := &program{t: t, line: strings.Join(append([]string{name}, args...), " "), env: env, ended: make(chan struct{})}
-	p.cmd = exec.CommandContext(t.Context(), programPath(name), args...)
+	return startCommand(t, env, name, exec.CommandContext(t.Context(), programPath(name), args...))
+}
+
+// startCommand is start for a command that comes to the program in its own way.
+func startCommand(t *testing.T, env []string, name string, cmd *exec.Cmd) *program {
+	t.Helper()
+	p := &program{t: t, cmd: cmd, line: strings.Join(append([]string{name}, cmd.Args[1:]...), " "), env: env, ended: make(chan struct{})}
 	p.cmd.Env = append(cleanEnv(), env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.err
 	p.cmd.WaitDelay = time.Second // an agent that it started may hold on to nothing of ours
