@@ -152,7 +152,9 @@ func TestARigThatContradictsItselfIsLeftOutForAWhile(t *testing.T) {
 func TestAnOfferOfAnotherRigIsNotBelieved(t *testing.T) {
 	inHouse(t, two(nil), func(t *testing.T, h *house) {
 		foreign := h.rig(0).current()
+		h.down()
 		h.net.set(func() { h.net.fetch = func(market.Key) ([][]byte, error) { return foreign, nil } })
+		h.up() // an agent that has asked nobody before
 		if list := h.offers(""); len(list.Offers) != 1 {
 			t.Errorf("list: %+v", list)
 		}
