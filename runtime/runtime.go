@@ -103,9 +103,11 @@ const (
 	EventOOM EventKind = "oom"
 	// EventDiskFull: the job's disk has no room left, for bytes or for files. The job goes on. It comes once each time.
 	EventDiskFull EventKind = "disk_full"
+	// EventEngine: what Probe tells of the engine has changed. It is about no job: ID is empty.
+	EventEngine EventKind = "engine"
 )
 
-// Event is one change of one job. Exit is set with EventExited, unless it is unknown.
+// Event is one change of one job, or of the engine. Exit is set with EventExited, unless it is unknown.
 type Event struct {
 	ID   string
 	Kind EventKind

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"haggle/internal/assemble/rig"
 	"haggle/internal/cli"
@@ -34,6 +35,7 @@ func (p *program) helper(ctx context.Context, values map[string]string) error {
 	if err != nil {
 		return err
 	}
+	plainUmask()
 	h, err := rig.NewHelper(ctx, rig.HelperConfig{Rig: cfg, Log: log})
 	if err != nil {
 		return err
@@ -41,6 +43,10 @@ func (p *program) helper(ctx context.Context, values map[string]string) error {
 	p.notifyReady(log)
 	return h.Run(ctx)
 }
+
+// plainUmask makes folders as they are meant to be: jobs have users of their own, who pass through some of ours, and all that is
+// started inherits the umask. Whoever starts the engine's program may be stricter, as service managers are.
+func plainUmask() { unix.Umask(0o022) }
 
 func (p *program) helperPurgeCommand() *cobra.Command {
 	var yes bool

@@ -43,6 +43,9 @@ func (p *program) serve(ctx context.Context, values map[string]string) error {
 	if err != nil {
 		return err
 	}
+	if os.Geteuid() == 0 {
+		plainUmask()
+	}
 	r, err := rig.New(ctx, rig.Config{Rig: cfg, Version: p.version, Log: log})
 	if err != nil {
 		return err

@@ -105,7 +105,8 @@ func (r *splitRig) startHelper() {
 	for _, name := range strings.Fields(list) {
 		less = append(less, "-"+strings.ToLower(strings.TrimPrefix(name, "CAP_")))
 	}
-	r.helper = r.service("setpriv", "--bounding-set", strings.Join(less, ","), programPath("haggled"), "helper", "--home", r.helperHome)
+	// A strict umask is what many service managers start with.
+	r.helper = r.service("sh", "-c", `umask 0077; exec "$@"`, "sh", "setpriv", "--bounding-set", strings.Join(less, ","), programPath("haggled"), "helper", "--home", r.helperHome)
 }
 
 // startDaemon starts a daemon as its unit does, and returns when it answers and has done with its image.

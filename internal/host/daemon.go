@@ -113,7 +113,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		d.engine.run(ctx, func(ctx context.Context) {
 			d.changed()
 			sweep.Do(func() { wg.Go(func() { d.sweep(ctx) }) })
-		}, d.hint, d.full)
+		}, d.changed, d.hint, d.full)
 	})
 	wg.Go(func() { d.rack.run(ctx, d.changed) })
 	wg.Go(func() { d.renewOffers(ctx) })

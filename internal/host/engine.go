@@ -43,9 +43,9 @@ type engine struct {
 	fault  error            // why it does not answer
 }
 
-// run watches until ctx ends. up is called each time that the engine has come back, gone each time that a job has ended, full
-// when a job's disk is full.
-func (e *engine) run(ctx context.Context, up func(context.Context), gone, full func(job string)) {
+// run watches until ctx ends. up is called each time that the engine has come back, news when it has more to tell of itself, gone
+// each time that a job has ended, full when a job's disk is full.
+func (e *engine) run(ctx context.Context, up func(context.Context), news func(), gone, full func(job string)) {
 	wait := retryFirst
 	for epoch := int64(1); ctx.Err() == nil; {
 		watch, stop := context.WithCancel(ctx)
@@ -61,6 +61,9 @@ func (e *engine) run(ctx context.Context, up func(context.Context), gone, full f
 					gone(event.ID)
 				case runtime.EventDiskFull:
 					full(event.ID)
+				case runtime.EventEngine:
+					news()
+				default:
 				}
 			}
 			err = fmt.Errorf("watch jobs: %w", runtime.ErrUnavailable)

@@ -259,3 +259,24 @@ func TestTheOfferSaysWhichProtectionsHoldAndTheOwnerHowToMendTheOthers(t *testin
 		}
 	})
 }
+
+func TestTheOfferFollowsWhatTheEngineLearnsOfItself(t *testing.T) {
+	var engine *giving
+	inBubbleOf(t, func(r *rig) {
+		_, engine = realRig(r, 2)
+		engine.extra = make(chan runtime.Event)
+	}, func(t *testing.T, r *rig) {
+		if o, _, _ := r.offer(); len(o.Host.Protections) != 0 {
+			t.Fatalf("before its check the rig offers %q", o.Host.Protections)
+		}
+		engine.change(func() {
+			engine.about.Isolation = runtime.IsolationUserns
+			engine.about.Protections = []runtime.Protection{{Name: "user-namespace", Holds: true, Found: "seen"}}
+		})
+		engine.extra <- runtime.Event{Kind: runtime.EventEngine}
+		pass(time.Second)
+		if o, _, _ := r.offer(); o.Host.Isolation != runtime.IsolationUserns || len(o.Host.Protections) != 1 {
+			t.Errorf("a second after its check the rig offers %s with %q", o.Host.Isolation, o.Host.Protections)
+		}
+	})
+}
