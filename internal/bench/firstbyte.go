@@ -14,6 +14,19 @@ import (
 // pairs is how often each side starts a job; they take turns.
 const pairs = 15
 
+// rest is how long the machine is left alone before either side starts, as a rig is between two jobs. What it does meanwhile,
+// removing the last job and making a container for the next, must be in nobody's time.
+const rest = 1500 * time.Millisecond
+
+func atRest(ctx context.Context) error {
+	select {
+	case <-time.After(rest):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // firstByte compares the time from the start of a command to the job's first byte on its stdout: `haggle run` with an agent
 // that is up, through bid, grant, both signatures and the rig's store, beside `ctr run` of the same image on the same
 // containerd. Milliseconds, medians.
@@ -24,12 +37,23 @@ func firstByte(ctx context.Context) (ours, theirs float64, err error) {
 	}
 	defer l.stop()
 	job := []string{"train", "--steps", "1", "--step-time", "0s"}
+	run := append([]string{"run", "gpu_name=RTX_4090", "--image", "lab", "--for", "10m", "--budget", "1.00", "--disk", "1GB", "--"}, job...)
+	for err := l.command(ctx, haggle, run...).Run(); err != nil; err = l.command(ctx, haggle, run...).Run() {
+		if rerr := atRest(ctx); rerr != nil { // the rig has just begun to offer
+			return 0, 0, errors.Join(err, rerr)
+		}
+	}
 	var mine, peers []float64
 	for n := range pairs + 1 {
-		run := append([]string{"run", "gpu_name=RTX_4090", "--image", "lab", "--for", "10m", "--budget", "1.00", "--"}, job...)
+		if err := atRest(ctx); err != nil {
+			return 0, 0, err
+		}
 		took, err := toFirstByte(l.command(ctx, haggle, run...))
 		if err != nil {
 			return 0, 0, fmt.Errorf("haggle run: %w", err)
+		}
+		if err := atRest(ctx); err != nil {
+			return 0, 0, err
 		}
 		ctr := append([]string{"--address", l.rig.Containerd.Socket, "--namespace", "haggle", "run", "--rm", "lab", "bench-" + strconv.Itoa(n), "/bin/haggle"}, job...)
 		peer, err := toFirstByte(exec.CommandContext(ctx, "ctr", ctr...))

@@ -93,6 +93,7 @@ func TestADiskThatIsFilledIsFullForItsJobAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	h.awaitSpare(t) // which has a disk too, before and after
 	before, _ := h.taken()
 	spec := h.spec(h.engine, "/attacker", "attack", fmt.Sprintf("disk-fill=%d,5,die", size(256, 3072)))
 	o := h.run(t, h.engine, spec)
@@ -117,6 +118,7 @@ func TestADiskThatIsFilledIsFullForItsJobAlone(t *testing.T) {
 	if full != 1 {
 		t.Errorf("%d events say that the disk is full", full)
 	}
+	h.awaitSpare(t)
 	if after, _ := h.taken(); after > before+32<<20 {
 		t.Errorf("%d bytes of the host's disk are gone after the job", after-before)
 	}

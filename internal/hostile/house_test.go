@@ -215,6 +215,9 @@ func (h *house) open(name string, without ...string) (*engine, error) {
 	if name != weak { // the many would check themselves in vain
 		cfg.CheckProgram = []string{h.programs["attacker"], "check", "--lan", lanHost + ":80", "--rig", rigLAN + ":22", "--rig", rigPublic + ":22"}
 	}
+	if name == "full" { // what is tried on jobs is tried on those that were spares, too
+		cfg.Spares, cfg.WaitProgram = 1, []string{h.programs["attacker"], "wait"}
+	}
 	e := &engine{cfg: cfg}
 	if err := h.wire(e, name, without); err != nil {
 		return nil, err

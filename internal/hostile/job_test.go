@@ -170,8 +170,12 @@ func (o outcome) held(t *testing.T, item string) inside.Result {
 
 // pid is a process of the job, as the host numbers it.
 func (h *house) pid(e *engine, id string) (int, error) {
+	cgroup, err := e.Cgroup(context.Background(), id)
+	if err != nil {
+		return 0, err
+	}
 	for _, root := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/pids"} {
-		b, err := os.ReadFile(filepath.Join(root, e.cfg.CgroupParent, id, "cgroup.procs"))
+		b, err := os.ReadFile(filepath.Join(root, cgroup, "cgroup.procs"))
 		if err != nil {
 			continue
 		}
@@ -238,8 +242,12 @@ func (h *house) unharmed(t *testing.T) {
 
 // figure reads a number from a file of a job's cgroup: the one behind key, or the only one. controller counts on cgroup v1.
 func (h *house) figure(e *engine, id, controller, file, key string) int64 {
+	cgroup, err := e.Cgroup(context.Background(), id)
+	if err != nil {
+		return -1
+	}
 	for _, root := range []string{"/sys/fs/cgroup", filepath.Join("/sys/fs/cgroup", controller)} {
-		b, err := os.ReadFile(filepath.Join(root, e.cfg.CgroupParent, id, file))
+		b, err := os.ReadFile(filepath.Join(root, cgroup, file))
 		if err != nil {
 			continue
 		}

@@ -30,6 +30,7 @@ func (e *Engine) prepareHost(ctx context.Context) error {
 	if err != nil {
 		return classify(err, "list jobs")
 	}
+	e.names.learn(list)
 	for _, c := range list {
 		if err := e.adopt(ctx, c); err != nil {
 			return err
@@ -43,7 +44,7 @@ func (e *Engine) adopt(ctx context.Context, c containers.Container) error {
 	if first, ok := firstID(c); ok {
 		e.ids.adopt(c.ID, first)
 	}
-	if _, ended := c.Labels[labelFinal]; ended {
+	if _, ended := c.Labels[labelFinal]; ended || jobOf(c) == "" {
 		return nil
 	}
 	var devices []runtime.DeviceID
@@ -52,7 +53,7 @@ func (e *Engine) adopt(ctx context.Context, c containers.Container) error {
 	}
 	e.cards.adopt(c.ID, devices)
 	if _, started := c.Labels[labelStarted]; started {
-		return nil
+		return e.releaseAgain(ctx, c.ID)
 	}
 	if err := e.adoptCreated(ctx, c.ID); err != nil && ctx.Err() == nil {
 		e.cfg.Log.Warn("a job that was made in part cannot be finished", "job", c.ID, "err", err)

@@ -3,27 +3,37 @@
 package containerd_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"haggle/runtime"
 	"haggle/runtime/containerd"
 )
 
-// insider builds a program that tries the protections out from inside a job.
+// insider is a program that tries the protections out from inside a job, built once.
 func insider(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "insider")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", path, "./testdata/insider")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v: %s", err, out)
+	path, err := buildInsider()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return path
 }
+
+var buildInsider = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(buildDir, "insider")
+	cmd := exec.Command("go", "build", "-o", path, "./testdata/insider")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build insider: %w: %s", err, out)
+	}
+	return path, nil
+})
 
 func find(all []runtime.Protection, name string) runtime.Protection {
 	i := slices.IndexFunc(all, func(p runtime.Protection) bool { return p.Name == name })

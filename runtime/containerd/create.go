@@ -32,9 +32,10 @@ const (
 
 // Create implements runtime.Runtime.
 func (e *Engine) Create(ctx context.Context, spec runtime.Spec) error {
-	if isCheck(spec.ID) {
-		return fmt.Errorf("%w: ids that begin with %s are the engine's own", runtime.ErrInvalidSpec, checkPrefix)
+	if isCheck(spec.ID) || isSpare(spec.ID) {
+		return fmt.Errorf("%w: ids that begin with %s or %s are the engine's own", runtime.ErrInvalidSpec, checkPrefix, sparePrefix)
 	}
+	defer e.spares.work()()
 	return e.makeJob(ctx, spec)
 }
 
@@ -69,15 +70,33 @@ func (e *Engine) makeJob(ctx context.Context, spec runtime.Spec) error {
 		if img, err = e.openImage(ctx, spec.Image, listed); err != nil {
 			return fmt.Errorf("create job %s: %w", spec.ID, err)
 		}
-		err = e.createWhole(ctx, spec.WithDefaults(), img)
+		err = e.createAnyhow(ctx, spec.WithDefaults(), img)
 		switch {
 		case errors.Is(err, errStale):
 			e.images.forget(spec.Image)
 		case errors.Is(err, runtime.ErrConflict):
 			// Something was left of an older job of this id. It is gone now.
+		case errors.Is(err, runtime.ErrNoRoom) && e.yieldSpares(ctx):
+			// There may be room now.
 		default:
 			return err
 		}
+	}
+	return err
+}
+
+// createAnyhow makes a job of a spare, or from nothing, and asks for the next spare.
+func (e *Engine) createAnyhow(ctx context.Context, spec runtime.Spec, img image) error {
+	sh, fits := shapeOf(spec, img.config)
+	if !fits || isCheck(spec.ID) {
+		return e.createWhole(ctx, spec, img)
+	}
+	taken, err := e.takeOver(ctx, spec, img.config, sh)
+	if !taken {
+		err = e.createWhole(ctx, spec, img)
+	}
+	if err == nil {
+		e.spares.want(sh)
 	}
 	return err
 }
@@ -100,7 +119,11 @@ func (e *Engine) createWhole(ctx context.Context, spec runtime.Spec, img image) 
 
 // existing reports whether the job is there already. One that was left half made is cleared away.
 func (e *Engine) existing(ctx context.Context, spec runtime.Spec) (bool, error) {
-	c, err := e.client.ContainerService().Get(ctx, spec.ID)
+	name, err := e.container(ctx, spec.ID)
+	if err != nil {
+		return false, err
+	}
+	c, err := e.client.ContainerService().Get(ctx, name)
 	if errdefs.IsNotFound(err) {
 		return false, nil
 	}
@@ -112,7 +135,7 @@ func (e *Engine) existing(ctx context.Context, spec runtime.Spec) (bool, error) 
 	}
 	_, err = e.status(ctx, c, nil)
 	if errors.Is(err, runtime.ErrNotFound) {
-		return false, e.discard(ctx, spec.ID)
+		return false, e.discard(ctx, name)
 	}
 	return err == nil, err
 }
@@ -161,7 +184,11 @@ func (e *Engine) createTask(ctx context.Context, spec runtime.Spec, l *logger) e
 	if err := l.check(ctx); err != nil {
 		return fmt.Errorf("create job %s: %w", spec.ID, err)
 	}
-	return e.finish(ctx, spec.ID, made.Pid, spec.Network)
+	network := spec.Network
+	if isSpare(spec.ID) {
+		network = idleNetwork(network)
+	}
+	return e.finish(ctx, spec.ID, made.Pid, network)
 }
 
 // finish is what is left to do when a job's processes are there, up to its start. It may be repeated.
@@ -229,13 +256,14 @@ func (e *Engine) describe(ctx context.Context, spec runtime.Spec, config v1.Imag
 		return nil, err
 	}
 	view := jobView{
-		user: user, place: p, cgroup: filepath.Join(e.cfg.CgroupParent, spec.ID), host: e.host, without: e.cfg.Without,
+		user: user, place: p, cgroup: e.cgroup(spec.ID), host: e.host, without: e.cfg.Without,
 	}
 	if view.host.appArmor, err = e.appArmor(); err != nil {
 		return nil, err
 	}
-	if len(spec.Secrets) > 0 {
-		if view.secrets, err = e.writeSecrets(spec.ID, spec.Secrets, int(p.firstID+user.UID), int(p.firstID+user.GID)); err != nil {
+	uid, gid := int(p.firstID+user.UID), int(p.firstID+user.GID)
+	if len(spec.Secrets) > 0 || isSpare(spec.ID) && spec.Secrets != nil {
+		if view.secrets, err = e.makeSecrets(spec.ID, spec.Secrets, uid, gid); err != nil {
 			return nil, fmt.Errorf("write secrets: %w", err)
 		}
 	}
@@ -254,6 +282,11 @@ func (e *Engine) describe(ctx context.Context, spec runtime.Spec, config v1.Imag
 	if isCheck(spec.ID) {
 		if err := e.addCheckHook(s, spec.ID); err != nil {
 			return nil, err
+		}
+	}
+	if isSpare(spec.ID) {
+		if err := e.letWait(s, spec.ID, uid, gid); err != nil {
+			return nil, fmt.Errorf("let it wait: %w", err)
 		}
 	}
 	ownHookEnv(s, e.cfg.has(HookEnvironment))

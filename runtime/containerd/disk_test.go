@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"haggle/runtime"
 )
@@ -42,6 +44,42 @@ func TestAFullDiskIsAnEventAndStandsInTheExit(t *testing.T) {
 	}
 	if u, err := w.engine.Usage(ctx, "filler"); err != nil || u.DiskBytes < 16<<20 {
 		t.Errorf("usage after the end %+v: %v", u, err)
+	}
+}
+
+func TestAnEndedJobsDiskTakesOnlyTheRoomOfWhatIsOnIt(t *testing.T) {
+	w := newWorld(t)
+	ctx := w.context(t)
+	const size = 256 << 20
+	spec := runtime.Spec{ID: "ended", Image: w.image(t), Args: []string{"stubborn"}, DiskBytes: size}
+	if err := errors.Join(w.engine.Create(ctx, spec), w.engine.Start(ctx, "ended")); err != nil {
+		t.Fatal(err)
+	}
+	taken := func() int64 {
+		t.Helper()
+		files, err := filepath.Glob(filepath.Join(w.cfg.Root, "disks", "*.img"))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("disks %q: %v", files, err)
+		}
+		var st syscall.Stat_t
+		if err := syscall.Stat(files[0], &st); err != nil {
+			t.Fatal(err)
+		}
+		return st.Blocks * 512
+	}
+	if n := taken(); n < size {
+		t.Errorf("the disk of a running job has %d of its %d bytes", n, size)
+	}
+	if err := w.engine.Kill(ctx, "ended"); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(patience); taken() > size/2; {
+		if time.Now().After(deadline) {
+			t.Fatalf("the disk of the ended job still takes %d bytes", taken())
+		}
+		if err := w.engine.Kill(ctx, "ended"); err != nil { // it asks the engine, which is what time is needed for
+			t.Fatal(err)
+		}
 	}
 }
 

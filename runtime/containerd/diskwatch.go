@@ -18,21 +18,25 @@ func (e *Engine) watchDisks(ctx context.Context) {
 	alarms := map[string]*volume.Alarm{}
 	for sleep(ctx, diskEvery) == nil {
 		now := map[string]*volume.Alarm{}
-		for _, id := range e.ids.holders() {
-			u, err := e.disks.Usage(id)
+		for _, name := range e.ids.holders() {
+			id := e.names.job(name)
+			if id == "" {
+				continue
+			}
+			u, err := e.disks.Usage(name)
 			if err != nil {
 				continue // it is being made or removed
 			}
-			alarm := alarms[id]
+			alarm := alarms[name]
 			if alarm == nil {
 				alarm = &volume.Alarm{}
 			}
-			now[id] = alarm
+			now[name] = alarm
 			if !alarm.Rings(u) {
 				continue
 			}
 			if st, err := e.Status(ctx, id); err == nil && st.State == runtime.Running {
-				e.hub.tell(runtime.Event{ID: id, Kind: runtime.EventDiskFull, At: time.Now()})
+				e.tell(name, runtime.Event{Kind: runtime.EventDiskFull, At: time.Now()})
 			}
 		}
 		alarms = now

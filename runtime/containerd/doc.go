@@ -12,6 +12,10 @@
 // gives it, or none, and the devices that runtime/device lets through, each of which one job has at a time. Check tries all
 // of that out.
 //
+// With Config.Spares the engine keeps containers ready, with all of that on, whose first process is ours and waits; a job like
+// the last one becomes the content of such a container in a few milliseconds. Inside, nothing differs from a container that was
+// made for the job, but that it is older. Jobs with devices that exist, or with very little memory, are always made from nothing.
+//
 // Linux 5.19 or later is needed, for overlays of layers whose owners are shifted. The folders that a Config names must be in
 // the mount namespace of containerd and stay there: a service manager that gives this program mounts of its own would part
 // it from jobs that outlive it.

@@ -45,8 +45,8 @@ type Config struct {
 	// runtime.RunLogger with the next argument.
 	LoggerPath string
 	LoggerArgs []string
-	// LogDir holds one log per job, named after it, and while a job is made the FIFOs of its output. Shims must see
-	// it at the same path.
+	// LogDir holds one log per job, named after it, and while a job is made the FIFOs of its output. Shims must
+	// see it at the same path.
 	LogDir string
 	// CgroupParent is the cgroup of all jobs, from the hierarchy's root. Default "/haggle".
 	CgroupParent string
@@ -67,6 +67,11 @@ type Config struct {
 	// CheckProgram is a static program and its arguments, which Check runs as a job: it tries the protections out from inside
 	// and prints a JSON object a line with "name", "holds" and "found". Empty: nothing is checked.
 	CheckProgram []string
+	// Spares is how many containers are kept ready for jobs that are like the last one, see spares.go. Default: none.
+	Spares int
+	// WaitProgram is a static program and its arguments, which waits in a spare: with the name of a folder behind them it calls
+	// runtime/inside's wait. Every user must be able to reach it. With Spares it must be given.
+	WaitProgram []string
 	// MaxImageBytes and MaxImageFiles bound what one image takes unpacked. Default: 64 GiB and 2 million.
 	MaxImageBytes, MaxImageFiles int64
 	// Without lists protections left out, by name, for tests that prove that they matter; nothing else sets it.
@@ -124,6 +129,9 @@ func (c Config) validate() error {
 	if len(c.LoggerArgs) != 1 {
 		return fmt.Errorf("containerd: %d logger arguments, exactly one word must come before ours", len(c.LoggerArgs))
 	}
+	if c.Spares < 0 || c.Spares > maxSpares || (c.Spares > 0 && len(c.WaitProgram) == 0) {
+		return fmt.Errorf("containerd: %d spares, which wait with %q", c.Spares, c.WaitProgram)
+	}
 	if c.IDBase%idsPerJob != 0 || c.IDBase >= idLimit {
 		return fmt.Errorf("containerd: first id of jobs %d is no multiple of %d below %d", c.IDBase, idsPerJob, idLimit)
 	}
@@ -151,6 +159,8 @@ type Engine struct {
 	disks  *volume.Disks
 	ids    idRanges
 	cards  cards
+	names  names
+	spares spares
 	check  checks
 	// appArmor loads the profile of jobs, once, and returns its name.
 	appArmor func() (string, error)

@@ -50,14 +50,8 @@ func (e *Engine) openJobsDir() error {
 	if err := os.MkdirAll(dir, 0o711); err != nil {
 		return err
 	}
-	for up := dir; up != "/"; up = filepath.Dir(up) {
-		info, err := os.Stat(up)
-		if err != nil {
-			return err
-		}
-		if info.Mode().Perm()&0o001 == 0 {
-			return fmt.Errorf("%w: other users cannot pass through %s, which a job's root has to", runtime.ErrUnsupported, up)
-		}
+	if err := passable(dir); err != nil {
+		return err
 	}
 	for _, m := range mounts() {
 		if m.path == dir && m.kind == "tmpfs" {
@@ -71,6 +65,20 @@ func (e *Engine) openJobsDir() error {
 	}
 	if err != nil {
 		return fmt.Errorf("mount memory at %s: %w", dir, err)
+	}
+	return nil
+}
+
+// passable returns an error unless a job's root can pass through a folder and all above it.
+func passable(dir string) error {
+	for up := dir; up != "/"; up = filepath.Dir(up) {
+		info, err := os.Stat(up)
+		if err != nil {
+			return err
+		}
+		if info.Mode().Perm()&0o001 == 0 {
+			return fmt.Errorf("%w: other users cannot pass through %s, which a job's root has to", runtime.ErrUnsupported, up)
+		}
 	}
 	return nil
 }
@@ -89,22 +97,30 @@ func (e *Engine) makeJobDir(id string) error {
 	return nil
 }
 
-// writeSecrets writes a job's secrets for the user that the job runs as; ids are those of the host. It returns the folder.
-func (e *Engine) writeSecrets(id string, secrets map[string][]byte, uid, gid int) (string, error) {
+// makeSecrets makes the folder of a job's secrets, for the user that the job runs as, and writes them. Ids are those of the host.
+func (e *Engine) makeSecrets(id string, secrets map[string][]byte, uid, gid int) (string, error) {
 	dir := filepath.Join(e.jobDir(id), secretsName)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return "", err
 	}
+	if err := writeSecrets(dir, secrets, uid, gid); err != nil {
+		return "", err
+	}
+	return dir, errors.Join(os.Chmod(dir, 0o500), os.Chown(dir, uid, gid))
+}
+
+// writeSecrets writes secrets into their folder.
+func writeSecrets(dir string, secrets map[string][]byte, uid, gid int) error {
 	for _, name := range slices.Sorted(maps.Keys(secrets)) {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, secrets[name], 0o400); err != nil {
-			return "", err
+			return err
 		}
 		if err := os.Chown(path, uid, gid); err != nil {
-			return "", err
+			return err
 		}
 	}
-	return dir, errors.Join(os.Chmod(dir, 0o500), os.Chown(dir, uid, gid))
+	return nil
 }
 
 // removeJobDir unmounts what is mounted in a job's folder and removes it. None is no error.

@@ -22,11 +22,13 @@ func isNotFound(err error) bool { return errors.Is(err, runtime.ErrNotFound) }
 
 // Start implements runtime.Runtime.
 func (e *Engine) Start(ctx context.Context, id string) error {
-	if err := known(id); err != nil {
+	defer e.spares.work()()
+	ctx = e.within(ctx)
+	name, err := e.settled(ctx, id)
+	if err != nil {
 		return err
 	}
-	ctx = e.within(ctx)
-	unlock, err := e.jobs.lock(ctx, id)
+	unlock, err := e.jobs.lock(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -41,17 +43,24 @@ func (e *Engine) Start(ctx context.Context, id string) error {
 		return fmt.Errorf("start job %s: it has ended: %w", id, runtime.ErrConflict)
 	}
 	// Written first: a job that runs must be known to have been started, whatever happens to us in between.
-	if err := e.setLabel(ctx, id, labelStarted, time.Now().UTC().Format(time.RFC3339Nano)); err != nil {
+	if err := e.setLabels(ctx, name, map[string]string{labelStarted: time.Now().UTC().Format(time.RFC3339Nano)}); err != nil {
 		return err
 	}
-	_, err = e.client.TaskService().Start(ctx, &tasks.StartRequest{ContainerID: id})
+	if isSpare(name) {
+		return e.release(ctx, name)
+	}
+	_, err = e.client.TaskService().Start(ctx, &tasks.StartRequest{ContainerID: name})
 	return classifyStart(native(err), "start", id)
 }
 
-func (e *Engine) setLabel(ctx context.Context, id, key, value string) error {
-	c := containers.Container{ID: id, Labels: map[string]string{key: value}}
-	_, err := e.client.ContainerService().Update(ctx, c, "labels."+key)
-	return classify(err, "label job %s", id)
+// setLabels writes labels of a container, all or none.
+func (e *Engine) setLabels(ctx context.Context, name string, labels map[string]string) error {
+	var paths []string
+	for key := range labels {
+		paths = append(paths, "labels."+key)
+	}
+	_, err := e.client.ContainerService().Update(ctx, containers.Container{ID: name, Labels: labels}, paths...)
+	return classify(err, "label job %s", name)
 }
 
 // Stop implements runtime.Runtime.
@@ -64,7 +73,11 @@ func (e *Engine) Stop(ctx context.Context, id string, grace time.Duration) error
 	if st.State != runtime.Running { // one that waits for its start has no handler for SIGTERM
 		return e.Kill(ctx, id)
 	}
-	if err := e.signal(ctx, id, syscall.SIGTERM); err != nil {
+	name, err := e.container(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := e.signal(ctx, name, syscall.SIGTERM); err != nil {
 		return err
 	}
 	ended := make(chan struct{})
@@ -108,11 +121,15 @@ func (e *Engine) Kill(ctx context.Context, id string) error {
 	if err != nil || st.State == runtime.Stopped {
 		return err
 	}
-	if err := e.signal(ctx, id, syscall.SIGKILL); err != nil {
+	name, err := e.container(ctx, id)
+	if err != nil {
 		return err
 	}
-	if t, err := e.getTask(ctx, id); err == nil && t == nil { // nothing is left that could end
-		if err := e.reap(ctx, id, &finalState{Lost: true}); err != nil {
+	if err := e.signal(ctx, name, syscall.SIGKILL); err != nil {
+		return err
+	}
+	if t, err := e.getTask(ctx, name); err == nil && t == nil { // nothing is left that could end
+		if err := e.reap(ctx, name, &finalState{Lost: true}); err != nil {
 			return err
 		}
 	}
@@ -120,15 +137,15 @@ func (e *Engine) Kill(ctx context.Context, id string) error {
 }
 
 // signal sends a signal: SIGKILL to all processes, others to the first. A job that has just ended is no error.
-func (e *Engine) signal(ctx context.Context, id string, sig syscall.Signal) error {
-	_, err := e.client.TaskService().Kill(ctx, &tasks.KillRequest{ContainerID: id, Signal: uint32(sig), All: sig == syscall.SIGKILL})
+func (e *Engine) signal(ctx context.Context, name string, sig syscall.Signal) error {
+	_, err := e.client.TaskService().Kill(ctx, &tasks.KillRequest{ContainerID: name, Signal: uint32(sig), All: sig == syscall.SIGKILL})
 	if err == nil || errdefs.IsNotFound(native(err)) {
 		return nil
 	}
-	if t, terr := e.getTask(ctx, id); terr == nil && (t == nil || t.Status == task.Status_STOPPED) {
+	if t, terr := e.getTask(ctx, name); terr == nil && (t == nil || t.Status == task.Status_STOPPED) {
 		return nil
 	}
-	return classify(err, "signal job %s", id)
+	return classify(err, "signal job %s", name)
 }
 
 // awaitEnd returns when the job is seen stopped or removed.
@@ -168,36 +185,46 @@ func (e *Engine) Remove(ctx context.Context, id string) error {
 		return nil
 	}
 	ctx = e.within(ctx)
+	name, err := e.settled(ctx, id)
+	if isNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
 	if err := e.Kill(ctx, id); err != nil && !isNotFound(err) {
 		return err
 	}
-	if err := e.reap(ctx, id, nil); err != nil {
+	if err := e.reap(ctx, name, nil); err != nil {
 		return err
 	}
-	unlock, err := e.jobs.lock(ctx, id)
+	unlock, err := e.jobs.lock(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return e.discard(ctx, id)
+	return e.discard(ctx, name)
 }
 
 // reap records how a job ended and lets its shim go. A job that runs is left alone. gone tells the end of a job that
 // has no task any more; nil leaves that to a later call.
-func (e *Engine) reap(ctx context.Context, id string, gone *finalState) error {
-	unlock, err := e.jobs.lock(ctx, id)
+func (e *Engine) reap(ctx context.Context, name string, gone *finalState) error {
+	unlock, err := e.jobs.lock(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	c, err := e.client.ContainerService().Get(ctx, id)
+	c, err := e.client.ContainerService().Get(ctx, name)
 	if errdefs.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
-		return classify(err, "reap job %s", id)
+		return classify(err, "reap job %s", name)
 	}
-	t, err := e.getTask(ctx, id)
+	if jobOf(c) == "" {
+		return nil // a spare is removed by those who keep it
+	}
+	t, err := e.getTask(ctx, name)
 	if err != nil || (t != nil && t.Status != task.Status_STOPPED) {
 		return err
 	}
@@ -209,61 +236,65 @@ func (e *Engine) reap(ctx context.Context, id string, gone *finalState) error {
 		final := gone
 		if t != nil {
 			seen := e.observe(t)
-			if u, err := e.metrics(ctx, id); err == nil {
+			if u, err := e.metrics(ctx, name); err == nil {
 				seen.CPUNanos = &u.CPUNanos
 			}
 			final = &seen
 		}
 		if final != nil {
-			final.NetIn, final.NetOut = e.traffic(ctx, id)
+			final.NetIn, final.NetOut = e.traffic(ctx, name)
 		}
 		if final == nil || (t == nil && c.Labels[labelStarted] == "") {
 			return nil
 		}
-		if err := e.saveFinal(ctx, id, *final); err != nil {
+		if err := e.saveFinal(ctx, name, *final); err != nil {
 			return err
 		}
 	}
-	if err := errors.Join(e.deleteTask(ctx, id), e.detach(ctx, id)); err != nil {
+	if err := errors.Join(e.deleteTask(ctx, name), e.detach(ctx, name)); err != nil {
 		return err
 	}
-	e.cards.release(id)
+	e.cards.release(name)
+	// The disk is kept for what is on it; its empty room is for the next job.
+	if _, err := e.disks.Settle(ctx, name); err != nil {
+		e.cfg.Log.Warn("the disk of an ended job keeps all of its room", "job", name, "err", err)
+	}
 	return nil
 }
 
-func (e *Engine) saveFinal(ctx context.Context, id string, f finalState) error {
+func (e *Engine) saveFinal(ctx context.Context, name string, f finalState) error {
 	b, err := json.Marshal(f)
 	if err != nil {
-		return fmt.Errorf("end of job %s: %w", id, err)
+		return fmt.Errorf("end of job %s: %w", name, err)
 	}
-	if err := e.setLabel(ctx, id, labelFinal, string(b)); err != nil {
+	if err := e.setLabels(ctx, name, map[string]string{labelFinal: string(b)}); err != nil {
 		return err
 	}
-	e.hub.tell(runtime.Event{ID: id, Kind: runtime.EventExited, Exit: f.exit(), At: f.At})
+	e.tell(name, runtime.Event{Kind: runtime.EventExited, Exit: f.exit(), At: f.At})
 	return nil
 }
 
 // deleteTask ends a task of any state, and with it the shim and the logger. None is no error.
-func (e *Engine) deleteTask(ctx context.Context, id string) error {
-	t, err := e.getTask(ctx, id)
+func (e *Engine) deleteTask(ctx context.Context, name string) error {
+	t, err := e.getTask(ctx, name)
 	if err != nil || t == nil {
 		return err
 	}
 	if t.Status != task.Status_STOPPED {
-		if err := e.signal(ctx, id, syscall.SIGKILL); err != nil {
+		if err := e.signal(ctx, name, syscall.SIGKILL); err != nil {
 			return err
 		}
-		if _, err := e.client.TaskService().Wait(ctx, &tasks.WaitRequest{ContainerID: id}); err != nil && !errdefs.IsNotFound(native(err)) {
-			return classify(err, "wait for job %s", id)
+		if _, err := e.client.TaskService().Wait(ctx, &tasks.WaitRequest{ContainerID: name}); err != nil && !errdefs.IsNotFound(native(err)) {
+			return classify(err, "wait for job %s", name)
 		}
 	}
 	// The shim gives up what the logger has not taken yet soon after it is told to go.
-	if err := e.awaitLoggerEnd(ctx, id); err != nil {
+	if err := e.awaitLoggerEnd(ctx, name); err != nil {
 		return err
 	}
-	_, err = e.client.TaskService().Delete(ctx, &tasks.DeleteTaskRequest{ContainerID: id})
+	_, err = e.client.TaskService().Delete(ctx, &tasks.DeleteTaskRequest{ContainerID: name})
 	if err = native(err); err != nil && !errdefs.IsNotFound(err) {
-		return classify(err, "delete task of job %s", id)
+		return classify(err, "delete task of job %s", name)
 	}
 	return nil
 }
@@ -281,6 +312,9 @@ func (e *Engine) reapAll(
 	}
 	without := map[string]bool{}
 	for _, c := range list {
+		if jobOf(c) == "" {
+			continue
+		}
 		if _, saved, err := savedFinal(c); saved && err == nil && !certain {
 			continue // its task was deleted, or will be with the next containerd
 		}

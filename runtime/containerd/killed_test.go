@@ -62,6 +62,11 @@ func beVictim(order string) error {
 	for n := 0; ; n++ {
 		spec := victimSpec(fmt.Sprintf("%s-%d", v.Prefix, n), v.Image, mode)
 		fmt.Println(spec.ID)
+		if len(v.Config.WaitProgram) > 0 {
+			if _, err := e.Warm(ctx, spec); err != nil {
+				return err
+			}
+		}
 		err := errors.Join(e.Create(ctx, spec), e.Start(ctx, spec.ID))
 		if n%2 == 1 {
 			err = errors.Join(err, e.Kill(ctx, spec.ID))
@@ -83,6 +88,13 @@ func victimSpec(id, image string, mode runtime.NetworkMode) runtime.Spec {
 func full() bool { return os.Getenv("HAGGLE_FULL") != "" }
 
 func TestAnEngineThatIsKilledAnywhereLeavesNothingThatASweepDoesNotFind(t *testing.T) {
+	t.Run("cold", func(t *testing.T) { killAnywhere(t, nil) })
+	t.Run("with spares", func(t *testing.T) { killAnywhere(t, []string{insider(t), "wait"}) })
+}
+
+// killAnywhere kills engines. With wait, their jobs are spares first.
+func killAnywhere(t *testing.T, wait []string) {
+	t.Helper()
 	networks, network := newNetworksOf(t)
 	w := newWorld(t)
 	w.end()
@@ -100,7 +112,7 @@ func TestAnEngineThatIsKilledAnywhereLeavesNothingThatASweepDoesNotFind(t *testi
 	for n := range kills {
 		w.end()
 		bare := w.cfg
-		bare.Networks, bare.Log = nil, nil
+		bare.Networks, bare.Log, bare.WaitProgram = nil, nil, wait
 		v := victim{Config: bare, Image: image, Prefix: fmt.Sprintf("k%d", n), Netns: network.Netns, NetName: network.Name, NetDir: network.Dir}
 		last := runVictim(t, v, random)
 		w.open(t)

@@ -20,6 +20,7 @@ const (
 	labelFinal   = "haggle.final"   // finalState
 	labelDevices = "haggle.devices" // the devices that it holds until it has ended
 	labelIDs     = "haggle.ids"     // the first id of the job's range on the host
+	labelJob     = "haggle.job"     // whose a container is that was a spare; without it, it still is one
 	labelSpecs   = "haggle.label/"
 )
 

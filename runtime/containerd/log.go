@@ -25,13 +25,17 @@ func (e *Engine) Log(ctx context.Context, id string, offset int64, follow bool) 
 	if err != nil {
 		return nil, err
 	}
+	name, err := e.container(e.within(ctx), id)
+	if err != nil {
+		return nil, err
+	}
 	if !follow {
-		r, err := runtime.OpenLog(ctx, e.logPath(id), offset, nil)
+		r, err := runtime.OpenLog(ctx, e.logPath(name), offset, nil)
 		return r, logError(err, id)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	gone := make(chan struct{})
-	r, err := runtime.OpenLog(ctx, e.logPath(id), offset, gone)
+	r, err := runtime.OpenLog(ctx, e.logPath(name), offset, gone)
 	if err != nil {
 		cancel()
 		return nil, logError(err, id)
@@ -39,7 +43,7 @@ func (e *Engine) Log(ctx context.Context, id string, offset int64, follow bool) 
 	watching := make(chan struct{})
 	go func() {
 		defer close(watching)
-		if e.awaitLogger(ctx, id, st.State) == nil {
+		if e.awaitLogger(ctx, id, name, st.State) == nil {
 			close(gone)
 		}
 	}()
@@ -56,7 +60,7 @@ func logError(err error, id string) error {
 
 // awaitLogger returns nil when nothing more can come into the log: the job has ended and its logger has let go of
 // the file. It does not give up while containerd is away.
-func (e *Engine) awaitLogger(ctx context.Context, id string, state runtime.State) error {
+func (e *Engine) awaitLogger(ctx context.Context, id, name string, state runtime.State) error {
 	for state != runtime.Stopped {
 		if e.awaitEnd(e.within(ctx), id) == nil {
 			break
@@ -65,7 +69,7 @@ func (e *Engine) awaitLogger(ctx context.Context, id string, state runtime.State
 			return err
 		}
 	}
-	return e.awaitLoggerEnd(ctx, id)
+	return e.awaitLoggerEnd(ctx, name)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -37,26 +37,43 @@ func (e *Engine) networkFiles(spec runtime.Spec) ([]specs.Mount, error) {
 	if spec.Network.Mode == runtime.NetworkNone {
 		return nil, nil
 	}
+	if err := e.writeNetworkFiles(e.jobDir(spec.ID), spec.ID); err != nil {
+		return nil, err
+	}
 	var all []specs.Mount
-	for _, f := range []struct {
-		name string
-		text []byte
-	}{
-		{"resolv.conf", e.cfg.Networks.ResolvConf()},
-		{"hosts", e.cfg.Networks.Hosts(spec.ID)},
-		{"hostname", []byte(spec.ID + "\n")},
-	} {
-		path := filepath.Join(e.jobDir(spec.ID), f.name)
-		if err := os.WriteFile(path, f.text, 0o600); err != nil {
-			return nil, err
-		}
-		if err := os.Chmod(path, 0o644); err != nil { // whatever our umask
-			return nil, err
-		}
-		all = append(all, readOnly(path, "/etc/"+f.name))
+	for _, name := range []string{"resolv.conf", "hosts", "hostname"} {
+		all = append(all, readOnly(filepath.Join(e.jobDir(spec.ID), name), "/etc/"+name))
 	}
 	return all, nil
 }
+
+// writeNetworkFiles writes, or changes in their places, what a job of some host name reads of its network.
+func (e *Engine) writeNetworkFiles(dir, host string) error {
+	for name, text := range map[string][]byte{
+		"resolv.conf": e.cfg.Networks.ResolvConf(),
+		"hosts":       e.cfg.Networks.Hosts(host),
+		"hostname":    []byte(host + "\n"),
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			return err
+		}
+		if err := os.Chmod(path, 0o644); err != nil { // whatever our umask
+			return err
+		}
+	}
+	return nil
+}
+
+// idleNetwork is what a spare has of the line: next to nothing, or it would take a part of the line from jobs.
+func idleNetwork(network runtime.Network) runtime.Network {
+	if network.Mode != runtime.NetworkNone {
+		network.UpBits, network.DownBits = idleBits, idleBits
+	}
+	return network
+}
+
+const idleBits = 8000
 
 // attach gives a job that was made and not started its network. pid is its first process.
 func (e *Engine) attach(ctx context.Context, id string, pid uint32, network runtime.Network) error {

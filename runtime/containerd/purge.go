@@ -28,6 +28,7 @@ const shimSockets = "/run/containerd/s"
 // Afterwards only Close may be called.
 func (e *Engine) Purge(ctx context.Context) error {
 	ctx = e.within(ctx)
+	e.spares.close()
 	ids := e.jobIDs()
 	err := e.purgeJobs(ctx)
 	if e.daemon == nil {
@@ -155,14 +156,17 @@ func (e *Engine) unmountAll() error {
 	return errors.Join(errs...)
 }
 
+// shimSocket is the socket of a container's shim, which names it after the containerd, the namespace and the container.
+func (e *Engine) shimSocket(name string) string {
+	sum := sha256.Sum256([]byte(filepath.Join(e.cfg.Socket, e.cfg.Namespace, name)))
+	return fmt.Sprintf("%s/%x", shimSockets, sum)
+}
+
 // purgeFiles removes what is left on disk, by name: a folder that was configured by mistake loses nothing else.
 func (e *Engine) purgeFiles(ctx context.Context, ids []string) error {
 	errs := []error{e.purgeNetworks(ctx), e.closeJobsDir(), removeCgroups(ctx, e.cfg.CgroupParent), removeTree(filepath.Join(e.cfg.RuncRoot, e.cfg.Namespace))}
 	for _, id := range ids {
-		// The shim names its socket after the containerd, the namespace and the job.
-		name := sha256.Sum256([]byte(filepath.Join(e.cfg.Socket, e.cfg.Namespace, id)))
-		errs = append(errs, removeTree(fmt.Sprintf("%s/%x", shimSockets, name)))
-		errs = append(errs, e.removeFiles(ctx, id))
+		errs = append(errs, removeTree(e.shimSocket(id)), e.removeFiles(ctx, id))
 	}
 	dirs := []string{e.cfg.RuncRoot, e.cfg.LogDir}
 	if e.daemon != nil {

@@ -55,6 +55,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer cancel()
 	networks.Go(func() { e.runNetworks(ctx) })
 
+	defer e.endSpares(ctx)
 	known := map[string]*finalState{}
 	wait := firstBackoff
 	for ctx.Err() == nil && !isClosed(e.stop) {
@@ -103,11 +104,10 @@ func (e *Engine) session(ctx context.Context, known map[string]*finalState) erro
 	if err != nil {
 		return err
 	}
-	var reconciling sync.WaitGroup
-	defer reconciling.Wait()
+	var looking sync.WaitGroup
+	defer looking.Wait()
 	defer cancel()
-	reconciling.Go(func() { e.reconcile(ctx, missing, known) })
-	reconciling.Go(func() { e.watchDisks(ctx) })
+	looking.Go(func() { e.lookAfter(ctx, missing, known) })
 	e.setReady(true)
 	e.beginCheck()
 	defer e.setReady(false)
@@ -137,6 +137,15 @@ func (e *Engine) session(ctx context.Context, known map[string]*finalState) erro
 			}
 		}
 	}
+}
+
+// lookAfter does what is done beside a containerd that answers, until ctx ends.
+func (e *Engine) lookAfter(ctx context.Context, missing map[string]bool, known map[string]*finalState) {
+	var all sync.WaitGroup
+	all.Go(func() { e.reconcile(ctx, missing, known) })
+	all.Go(func() { e.watchDisks(ctx) })
+	all.Go(func() { e.keepSpares(ctx) })
+	all.Wait()
 }
 
 // reconcile finds the ends of jobs whose events were lost.
@@ -208,9 +217,11 @@ func (e *Engine) handle(env *events.Envelope) {
 	}
 	switch ev := decoded.(type) {
 	case *eventstypes.TaskStart:
-		e.hub.tell(runtime.Event{ID: ev.ContainerID, Kind: runtime.EventStarted, At: env.Timestamp})
+		if !isSpare(ev.ContainerID) { // a spare starts before its job does
+			e.tell(ev.ContainerID, runtime.Event{Kind: runtime.EventStarted, At: env.Timestamp})
+		}
 	case *eventstypes.TaskOOM:
-		e.hub.tell(runtime.Event{ID: ev.ContainerID, Kind: runtime.EventOOM, At: env.Timestamp})
+		e.tell(ev.ContainerID, runtime.Event{Kind: runtime.EventOOM, At: env.Timestamp})
 	case *eventstypes.TaskExit:
 		if ev.ID != ev.ContainerID { // a process that was added to the job
 			return

@@ -42,11 +42,12 @@ func (f finalState) exit() *runtime.Exit {
 
 // Status implements runtime.Runtime.
 func (e *Engine) Status(ctx context.Context, id string) (runtime.Status, error) {
-	if err := known(id); err != nil {
+	ctx = e.within(ctx)
+	name, err := e.container(ctx, id)
+	if err != nil {
 		return runtime.Status{}, err
 	}
-	ctx = e.within(ctx)
-	c, err := e.client.ContainerService().Get(ctx, id)
+	c, err := e.client.ContainerService().Get(ctx, name)
 	if err != nil {
 		return runtime.Status{}, classify(err, "status of job %s", id)
 	}
@@ -62,7 +63,7 @@ func (e *Engine) List(ctx context.Context) ([]runtime.Status, error) {
 	}
 	all := make([]runtime.Status, 0, len(list))
 	for _, c := range list {
-		if isCheck(c.ID) {
+		if isCheck(c.ID) || jobOf(c) == "" {
 			continue
 		}
 		st, err := e.status(ctx, c, nil)
@@ -78,22 +79,14 @@ func (e *Engine) List(ctx context.Context) ([]runtime.Status, error) {
 	return all, nil
 }
 
-// known refuses what cannot be the id of a job before it reaches a filter or a path.
-func known(id string) error {
-	if runtime.ValidateID(id) != nil {
-		return fmt.Errorf("job %.80q: %w", id, runtime.ErrNotFound)
-	}
-	return nil
-}
-
-// getTask returns the task of a job, nil when there is none.
-func (e *Engine) getTask(ctx context.Context, id string) (*task.Process, error) {
-	r, err := e.client.TaskService().Get(ctx, &tasks.GetRequest{ContainerID: id})
+// getTask returns the task of a container, nil when there is none.
+func (e *Engine) getTask(ctx context.Context, name string) (*task.Process, error) {
+	r, err := e.client.TaskService().Get(ctx, &tasks.GetRequest{ContainerID: name})
 	if err != nil {
 		if errdefs.IsNotFound(native(err)) {
 			return nil, nil
 		}
-		return nil, classify(err, "task of job %s", id)
+		return nil, classify(err, "task of job %s", name)
 	}
 	return r.Process, nil
 }
@@ -101,7 +94,7 @@ func (e *Engine) getTask(ctx context.Context, id string) (*task.Process, error) 
 // status reads a job off its container and, unless it is given, its task. A container that has no task and was
 // never started is no job: its creation did not end.
 func (e *Engine) status(ctx context.Context, c containers.Container, t *task.Process) (runtime.Status, error) {
-	st := runtime.Status{ID: c.ID, Labels: map[string]string{}, State: runtime.Stopped}
+	st := runtime.Status{ID: jobOf(c), Labels: map[string]string{}, State: runtime.Stopped}
 	for k, v := range c.Labels {
 		if k, ours := strings.CutPrefix(k, labelSpecs); ours {
 			st.Labels[k] = v
@@ -136,6 +129,8 @@ func (e *Engine) status(ctx context.Context, c containers.Container, t *task.Pro
 	case t.Status == task.Status_STOPPED:
 		final := e.observe(t)
 		st.Exit, st.ExitedAt = final.exit(), final.At
+	case st.StartedAt.IsZero(): // its first process is ours and waits
+		st.State = runtime.Created
 	default:
 		st.State = runtime.Running
 	}

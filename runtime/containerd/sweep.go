@@ -20,13 +20,15 @@ import (
 func (e *Engine) Sweep(ctx context.Context, keep func(id string) bool) (runtime.SweepReport, error) {
 	ctx = e.within(ctx)
 	var report runtime.SweepReport
-	ids, err := e.allJobs(ctx)
+	all, err := e.allContainers(ctx)
 	if err != nil {
 		return report, err
 	}
-	var errs []error
-	for _, id := range ids {
-		if keep(id) || id == e.check.running() {
+	errs := []error{e.sweepSpares(ctx, all)}
+	keep = e.byContainer(keep)
+	for _, name := range all {
+		id := e.names.job(name)
+		if id == "" || keep(name) || id == e.check.running() {
 			continue
 		}
 		if err := e.Remove(ctx, id); err != nil {
@@ -39,12 +41,23 @@ func (e *Engine) Sweep(ctx context.Context, keep func(id string) bool) (runtime.
 	return report, errors.Join(errs...)
 }
 
-// allJobs lists what has a container or a task, also what is only half made.
-func (e *Engine) allJobs(ctx context.Context) ([]string, error) {
+// byContainer asks keep about the job that a container belongs to. Those of spares are kept as long as the spares are.
+func (e *Engine) byContainer(keep func(id string) bool) func(name string) bool {
+	return func(name string) bool {
+		if id := e.names.job(name); id != "" {
+			return keep(id)
+		}
+		return e.spares.owns(name)
+	}
+}
+
+// allContainers names what has a container or a task, also what is only half made.
+func (e *Engine) allContainers(ctx context.Context) ([]string, error) {
 	list, err := e.client.ContainerService().List(ctx)
 	if err != nil {
 		return nil, classify(err, "list jobs")
 	}
+	e.names.learn(list)
 	var ids []string
 	seen := map[string]bool{}
 	add := func(id string) {

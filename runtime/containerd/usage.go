@@ -26,16 +26,20 @@ func (e *Engine) Usage(ctx context.Context, id string) (runtime.Usage, error) {
 	if err != nil {
 		return runtime.Usage{}, err
 	}
-	if st.State != runtime.Stopped {
-		u, err := e.metrics(ctx, id)
-		u.DiskBytes = e.diskUse(id)
-		u.NetInBytes, u.NetOutBytes = e.traffic(ctx, id)
-		return u, err
-	}
-	if err := e.reap(ctx, id, nil); err != nil { // the engine may not have come to it yet
+	name, err := e.container(ctx, id)
+	if err != nil {
 		return runtime.Usage{}, err
 	}
-	c, err := e.client.ContainerService().Get(ctx, id)
+	if st.State != runtime.Stopped {
+		u, err := e.metrics(ctx, name)
+		u.DiskBytes = e.diskUse(name)
+		u.NetInBytes, u.NetOutBytes = e.traffic(ctx, name)
+		return u, err
+	}
+	if err := e.reap(ctx, name, nil); err != nil { // the engine may not have come to it yet
+		return runtime.Usage{}, err
+	}
+	c, err := e.client.ContainerService().Get(ctx, name)
 	if err != nil {
 		return runtime.Usage{}, classify(err, "usage of job %s", id)
 	}
@@ -47,7 +51,7 @@ func (e *Engine) Usage(ctx context.Context, id string) (runtime.Usage, error) {
 		return runtime.Usage{}, fmt.Errorf("usage of job %s: %w", id, runtime.ErrNotFound)
 	}
 	return runtime.Usage{
-		CPUNanos: *final.CPUNanos, DiskBytes: e.diskUse(id), NetInBytes: final.NetIn, NetOutBytes: final.NetOut,
+		CPUNanos: *final.CPUNanos, DiskBytes: e.diskUse(name), NetInBytes: final.NetIn, NetOutBytes: final.NetOut,
 	}, nil
 }
 

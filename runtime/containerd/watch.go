@@ -35,10 +35,15 @@ func (h *hub) watch(ctx context.Context) <-chan runtime.Event {
 	return w
 }
 
-func (h *hub) tell(e runtime.Event) {
-	if isCheck(e.ID) {
-		return
+// tell hands on what happened to the job of a container. Nobody is told of the engine's own.
+func (e *Engine) tell(container string, ev runtime.Event) {
+	ev.ID = e.names.job(container)
+	if ev.ID != "" && !isCheck(ev.ID) {
+		e.hub.tell(ev)
 	}
+}
+
+func (h *hub) tell(e runtime.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for w := range h.watchers {

@@ -1,5 +1,5 @@
 // Package inside is what can be tried from inside a job: a quick check of the walls that every rig runs at start, and the
-// attacks that the hostile suite runs. It needs no cgo and imports nothing that is not there on a bare Linux, so that a
+// attacks that the hostile suite runs; and what waits in a container that has no job yet. It needs no cgo and imports nothing that is not there on a bare Linux, so that a
 // program around it runs in an empty image.
 //
 // Whatever it tries is bounded by itself. Where a wall is missing, an attack proves it and stops: it opens a file for writing
@@ -26,16 +26,18 @@ type Result struct {
 	Count int64 `json:"count,omitempty"`
 }
 
-// Main runs "check" or "attack" with what follows and returns the exit code: 0 when all that was asked for could be tried, 1
+// Main runs "check", "attack" or "wait" with what follows and returns the exit code: 0 when all that was asked for could be tried, 1
 // when something could not, 2 when args make no sense. What was found out is in the lines on out, one JSON object each, see
 // Result; the code does not tell.
 //
 //	check  [--lan HOST:PORT]… [--rig HOST:PORT]… [--device PATH]… [--pids N]
 //	attack NAME[=ARG,ARG…]…
+//	wait   DIR
 //
 // check takes less than 2 seconds. It sends packets only to the addresses that it is given and to the metadata address.
 // --device names a node that the job may open. It makes up to N processes, 300 by default, and must be refused before, so
-// that it has to run in a job of fewer. Of several attacks each runs in a process of its own.
+// that it has to run in a job of fewer. Of several attacks each runs in a process of its own. wait is no attempt: it is the first
+// process of a container whose job is not known yet, and becomes the job's, see runtime/containerd.
 func Main(args []string, out io.Writer) int {
 	if len(args) == 0 {
 		return usage(out)
@@ -48,6 +50,11 @@ func Main(args []string, out io.Writer) int {
 			return 2
 		}
 		return check(o, out)
+	case "wait":
+		if len(args) != 2 {
+			return usage(out)
+		}
+		return wait(args[1])
 	case "attack":
 		if len(args) < 2 {
 			return usage(out)
@@ -58,7 +65,7 @@ func Main(args []string, out io.Writer) int {
 }
 
 func usage(out io.Writer) int {
-	fmt.Fprintln(out, "usage: check [--lan HOST:PORT] [--rig HOST:PORT] [--device PATH] [--pids N] | attack NAME[=ARG,ARG]...")
+	fmt.Fprintln(out, "usage: check [--lan HOST:PORT] [--rig HOST:PORT] [--device PATH] [--pids N] | attack NAME[=ARG,ARG]... | wait DIR")
 	return 2
 }
 

@@ -41,13 +41,17 @@ func openEngine(cfg config.Rig, describe *descriptions, log *slog.Logger) (*engi
 	if err != nil {
 		return nil, fmt.Errorf("cards for jobs: %w", err)
 	}
-	p := cfg.Paths.Containerd
+	p, wait := cfg.Paths.Containerd, insideProgram(self, "wait")
+	spares := 1
+	if wait == nil {
+		spares = 0
+	}
 	e, err := containerd.New(containerd.Config{
 		Root: p.Root, State: p.State, Socket: p.Socket, RuncRoot: p.Runc,
 		Address: cfg.Containerd.Address, Namespace: cfg.Containerd.Namespace, Binary: cfg.Containerd.Binary,
 		LoggerPath: self, LoggerArgs: []string{LoggerCommand}, LogDir: filepath.Join(cfg.Paths.Jobs, "logs"), VolumeDir: cfg.Paths.Volumes,
 		CgroupParent: cgroupParent(cfg.Paths), Networks: networks, Devices: describe.devices, MaxImageBytes: cfg.Jobs.MaxImage,
-		CheckProgram: checkProgram(self), Log: log,
+		CheckProgram: insideProgram(self, "check"), WaitProgram: wait, Spares: spares, Log: log,
 	})
 	if err != nil {
 		return nil, err
@@ -55,14 +59,15 @@ func openEngine(cfg config.Rig, describe *descriptions, log *slog.Logger) (*engi
 	return &engine{e, describe}, nil
 }
 
-// checkProgram is how a job tries out what keeps it from the machine: the program haggle, which is static and lies beside this one.
-// Where it does not, nothing is tried out, and the rig promises less.
-func checkProgram(self string) []string {
+// insideProgram is what runs inside jobs for us, to try out what keeps them from the machine or to wait for one: the program
+// haggle, which is static and lies beside this one. Where it does not, nothing is tried out, and the rig promises less, and no
+// container waits for its job.
+func insideProgram(self, command string) []string {
 	haggle := filepath.Join(filepath.Dir(self), "haggle")
 	if _, err := os.Stat(haggle); err != nil {
 		return nil
 	}
-	return []string{haggle, "inside", "check"}
+	return []string{haggle, "inside", command}
 }
 
 func deviceMode(cfg config.Rig) device.Mode {

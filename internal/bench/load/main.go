@@ -32,6 +32,10 @@ func run(args []string) error {
 	if len(args) == 2 && args[0] == "logger" {
 		return runtime.RunLogger(args[1])
 	}
+	if len(args) == 1 && args[0] == "ready" {
+		_, err := fmt.Println("ready")
+		return err
+	}
 	if len(args) == 0 {
 		return errors.New("usage: load cpu|memory SIDE START PAIRS")
 	}
