@@ -41,10 +41,10 @@ func TestAFullDiskOfARigStopsNewLeasesAndNoJob(t *testing.T) {
 	env := []string{"HAGGLE_HOME=" + l.home}
 	awaitOffer(t, env, "own")
 
-	run := l.haggle(trainOwn(t, "run", 120, "--lines-per-step", "20")...)
-	run.awaitOut("step 5/120")
-	ends := l.haggle(trainOwn(t, "run", 20, "--exit", "7")...)
-	ends.awaitOut("step 1/20")
+	run := l.haggle(trainOwn(t, "run", 240, "--lines-per-step", "20")...)
+	run.awaitOut("step 5/240")
+	ends := l.haggle(trainOwn(t, "run", 60, "--exit", "7")...)
+	ends.awaitOut("step 1/60")
 	long := rig.status().Leases
 	makeRoom := fillDisk(t, disk)
 
@@ -72,7 +72,7 @@ func TestAFullDiskOfARigStopsNewLeasesAndNoJob(t *testing.T) {
 	if !strings.Contains(run.err.String(), "bytes of output are missing here, the rig's disk was full") {
 		t.Errorf("nobody says that output is missing:\n%s", run.err.String())
 	}
-	if !strings.Contains(run.out.String(), "step 120/120") {
+	if !strings.Contains(run.out.String(), "step 240/240") {
 		t.Errorf("the log does not go on with room again:\n%s", run.out.String())
 	}
 	for _, v := range long {
@@ -188,7 +188,7 @@ func TestARigServesWithoutAnImageThatCannotBeHadAndSaysSo(t *testing.T) {
 		}
 	}
 	status := start(t, []string{"HAGGLED_HOME=" + home}, "haggled", "status").wants(0).out.String()
-	if strings.Count(status, "warning") != 2 || !strings.Contains(status, "images   lab") {
+	if strings.Count(status, "warning") != 2 || !strings.Contains(status, "images     lab") {
 		t.Errorf("haggled status says\n%s", status)
 	}
 	doctor := start(t, []string{"HAGGLED_HOME=" + home}, "haggled", "doctor")

@@ -2,9 +2,12 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"time"
 
 	"haggle/market"
 )
@@ -12,9 +15,35 @@ import (
 // maxLeases bounds the leases that a rig looks after at a time, those included whose job has ended and whose disk is kept.
 const maxLeases = 4096
 
+// How long a bid waits for a slot whose card's memory is being overwritten, and how often it looks.
+const (
+	wipePatience = 5 * time.Second
+	wipeLook     = 20 * time.Millisecond
+)
+
 // grant answers a bid with a lease that the rig has signed and stored, or with the market's error; then nothing is
-// reserved. The same bid again gets the same lease.
+// reserved. The same bid again gets the same lease. A bid that comes right after the end of a job waits until its slot is
+// clean, as offers promise.
 func (d *Daemon) grant(ctx context.Context, peer market.Key, m market.BidMessage) (*lease, error) {
+	until := d.cfg.Clock().Mono + wipePatience.Milliseconds()
+	for {
+		l, err := d.tryGrant(ctx, peer, m)
+		var refused *market.Error
+		if !errors.As(err, &refused) || refused.Code != market.CodeSlotTaken || !d.wiping() || d.cfg.Clock().Mono > until {
+			return l, err
+		}
+		if !pause(ctx, wipeLook) {
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// wiping reports whether a slot is held only until its card is clean.
+func (d *Daemon) wiping() bool {
+	return slices.ContainsFunc(d.all(), func(l *lease) bool { return l.snapshot().Wiping })
+}
+
+func (d *Daemon) tryGrant(ctx context.Context, peer market.Key, m market.BidMessage) (*lease, error) {
 	bid, sealedBid, err := market.OpenBid(d.cfg.Network, m.Bid)
 	if err != nil {
 		return nil, err
@@ -154,7 +183,7 @@ func (d *Daemon) admitDisk(t market.Terms) error {
 // present returns an offer with the slots as they are now: without those whose card is gone or unfit, and with the leases
 // that hold them. The cards' order may be another than when it was signed; their hashes tell.
 func (d *Daemon) present(o market.Offer) market.Offer {
-	until := d.heldUntil()
+	until := d.heldUntil(true)
 	fit := map[market.Hash]bool{}
 	for _, s := range d.rentable(d.settings(), until) {
 		fit[s.Card] = true

@@ -46,6 +46,7 @@ type lease struct {
 	saved   int64                // monotonic ms of the last save
 	failing [taskRemove + 1]bool // kinds of calls into the engine of which the last failed, and was logged
 	ticks   int64
+	slow    bool // the wipe of the cards takes so long that the offer says so
 	ticker  *time.Ticker
 
 	joined   int64         // the engine's epoch in which the pending actions were ordered

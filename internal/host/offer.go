@@ -108,7 +108,7 @@ func (d *Daemon) sign(ctx context.Context, change func(*Settings)) error {
 
 // draw makes the offer of the rig as it is now; false while cards or engine have not answered yet.
 func (d *Daemon) draw(s Settings, now int64) (market.Offer, bool) {
-	until := d.heldUntil()
+	until := d.heldUntil(false)
 	all := d.rack.everything(until)
 	o := market.Offer{
 		Rig: d.self, Owner: d.self, Name: d.cfg.Name, ID: d.cfg.OfferID, Seq: s.OfferSeq, Issued: now,
@@ -200,12 +200,13 @@ func (r *rack) software() (driver, cuda string) {
 	return r.info.Version, cuda
 }
 
-// heldUntil returns the cards that leases hold, and the wall time at which each lease must have ended.
-func (d *Daemon) heldUntil() map[market.Hash]int64 {
+// heldUntil returns the cards that leases hold, and the wall time at which each lease must have ended. Cards whose memory began to
+// be overwritten just now are among them with wiping. Offers call them free: a bid for them waits.
+func (d *Daemon) heldUntil(wiping bool) map[market.Hash]int64 {
 	until := map[market.Hash]int64{}
 	for _, l := range d.all() {
 		s := l.snapshot()
-		if !s.Holds() {
+		if !s.Holds() || !wiping && s.Wiping && !d.slow(s) {
 			continue
 		}
 		end := s.Terms.Deadline
@@ -233,3 +234,6 @@ func (d *Daemon) faulty(hash market.Hash, v nvml.Verdict) {
 		}
 	}
 }
+
+// slow reports whether the memory of a lease's cards takes longer to overwrite than a bid waits.
+func (d *Daemon) slow(s market.Lease) bool { return d.cfg.Clock().Wall-s.Since >= wipePatience.Milliseconds() }

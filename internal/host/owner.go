@@ -23,7 +23,7 @@ func (d *Daemon) Status(ctx context.Context) (view.RigStatus, error) {
 	var host market.HostFacts
 	d.engine.describe(&host)
 	v.Isolation, v.Protections, v.Weak = market.Printable(host.Isolation), host.Protections, host.Weak
-	until := d.heldUntil()
+	until := d.heldUntil(true)
 	v.Cards = len(d.rack.all())
 	for _, slot := range d.rentable(s, until) {
 		if slot.LeasedUntil == 0 {

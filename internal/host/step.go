@@ -76,6 +76,7 @@ func (l *lease) stepFrom(ctx context.Context, from market.Lease, e market.Event,
 			return fmt.Errorf("store lease %s: %w", l.id.Short(), err)
 		}
 		l.saved = now.Mono
+		l.sick.Store(false)
 	}
 	before, pace := l.state, l.pace()
 	l.state, l.draft, l.record.Outcome = next, draft, outcome
@@ -106,6 +107,7 @@ func (l *lease) turned(before, next market.Lease) {
 	}
 	if next.Job == market.JobEnded {
 		l.record.Env = nil
+		l.d.changed()
 	}
 	l.status(l.link)
 }
@@ -137,6 +139,10 @@ func (l *lease) tick(ctx context.Context) {
 	l.join(ctx)
 	if l.blind() {
 		return
+	}
+	if l.state.Wiping && l.d.slow(l.state) && !l.slow {
+		l.slow = true
+		l.d.changed() // the offer calls the cards taken again
 	}
 	if l.state.Job == market.JobRunning && l.ticks%lookEvery == 0 {
 		l.order(ctx, task{kind: taskLook})
@@ -192,11 +198,21 @@ func (l *lease) happened(ctx context.Context, events ...market.Event) {
 }
 
 func (l *lease) retry(ctx context.Context) {
+	if len(l.late) > 0 && l.ticker != nil {
+		defer func() {
+			if len(l.late) == 0 {
+				l.ticker.Reset(l.pace())
+			}
+		}()
+	}
 	for len(l.late) > 0 {
 		err := l.step(ctx, l.late[0], l.save)
 		var refused *market.Error
 		if err != nil && !errors.As(err, &refused) {
 			l.complain(err)
+			if l.ticker != nil {
+				l.ticker.Reset(l.d.cfg.Tick) // also of a lease whose job is over: it waits for nothing but the store
+			}
 			return
 		}
 		if err != nil {

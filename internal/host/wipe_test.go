@@ -54,6 +54,10 @@ func TestASlotIsFreeOnlyOnceTheMemoryOfItsCardIsOverwritten(t *testing.T) {
 		a.say(market.StopMessage{})
 		pass(time.Second)
 		a.wantState(market.JobEnded, market.ReasonRenter)
+		if r.free() != 2 {
+			t.Error("the slot is not offered while a bid for it would wait")
+		}
+		pass(5500 * time.Millisecond)
 		if r.free() != 1 {
 			t.Error("the slot is free before its card is wiped")
 		}

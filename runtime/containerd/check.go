@@ -28,8 +28,6 @@ const (
 	checkPrefix  = "haggle-check-"
 	checkImage   = "haggle/check"
 	checkTimeout = 5 * time.Minute
-	// checkPatience is how long Probe waits for the first check. A slow machine promises less until it knows more.
-	checkPatience = 3 * time.Second
 	// checkMark is a variable of that job which must reach nothing outside it.
 	checkMark = "HAGGLE_CHECK_MARK"
 	// checkPids is less than what the program tries to make.
@@ -48,8 +46,8 @@ type checks struct {
 
 	mu      sync.Mutex
 	found   []runtime.Protection
-	current string        // the id of the job that runs now
-	first   chan struct{} // closed after the first check; nil until one was begun
+	current string // the id of the job that runs now
+	begun   bool   // the first check was begun
 }
 
 func (c *checks) running() string {
@@ -65,32 +63,18 @@ func (e *Engine) beginCheck() {
 	}
 	e.check.mu.Lock()
 	defer e.check.mu.Unlock()
-	if e.check.first != nil {
+	if e.check.begun {
 		return
 	}
-	first := make(chan struct{})
-	e.check.first = first
+	e.check.begun = true
 	e.bg.Go(func() {
 		e.Check(e.ctx)
-		close(first)
 		e.hub.tell(runtime.Event{Kind: runtime.EventEngine, At: time.Now()})
 	})
 }
 
-// checked returns what the last check found, waiting a little for the first one.
-func (e *Engine) checked(ctx context.Context) []runtime.Protection {
-	e.check.mu.Lock()
-	first := e.check.first
-	e.check.mu.Unlock()
-	if first != nil {
-		patience := time.NewTimer(checkPatience)
-		defer patience.Stop()
-		select {
-		case <-first:
-		case <-patience.C:
-		case <-ctx.Done():
-		}
-	}
+// checked returns what the last check found; nothing before the first one is through. EventEngine tells when it is.
+func (e *Engine) checked() []runtime.Protection {
 	e.check.mu.Lock()
 	defer e.check.mu.Unlock()
 	return e.check.found

@@ -49,7 +49,11 @@ func TestTheEngineSeesForItselfWhatHolds(t *testing.T) {
 	w.end()
 	w.cfg.CheckProgram, w.cfg.Networks = []string{insider(t), "check"}, networks
 	w.open(t)
+	found := w.engine.Check(w.context(t))
 	caps, err := w.engine.Probe(w.context(t))
+	if len(found) == 0 || len(caps.Protections) != len(found) {
+		t.Errorf("checked %+v, told %+v", found, caps.Protections)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

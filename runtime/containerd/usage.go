@@ -116,7 +116,7 @@ func (e *Engine) Probe(ctx context.Context) (runtime.Capabilities, error) {
 		return runtime.Capabilities{}, errors.Join(fmt.Errorf("version of runc: %w", err), ctx.Err())
 	}
 	caps := runtime.Capabilities{
-		Protections: e.checked(ctx),
+		Protections: e.checked(),
 		Engine:      "containerd " + strings.TrimPrefix(v.Version, "v"),
 		Runner:      "runc " + runcVersion(string(out)),
 		Cgroup:      cgroupVersion(),

@@ -6,6 +6,7 @@ import (
 
 	"haggle/internal/config"
 	"haggle/internal/host"
+	"haggle/market"
 )
 
 // readMachine asks the system about the machine around the cards.
@@ -19,5 +20,19 @@ func readMachine(cfg config.Rig) (host.Machine, error) {
 	if m.DiskFree, err = diskFree(cfg.Paths.Database); err != nil {
 		return m, fmt.Errorf("read the free disk: %w", err)
 	}
+	if market.IsLab(cfg.Network) {
+		m.DiskFree = min(m.DiskFree, labDisk(cfg))
+	}
 	return m, nil
+}
+
+// labDisk is what a lab's rig offers of the machine's disk. A job's disk is taken from the machine as soon as it is made, and a
+// lab is a guest there.
+func labDisk(cfg config.Rig) int64 {
+	const each = 2_000_000_000
+	slots := int64(1)
+	for _, c := range cfg.Cards.Simulated {
+		slots += int64(c.Count)
+	}
+	return each * slots
 }
