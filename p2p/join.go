@@ -20,7 +20,7 @@ const (
 	minJoinRetry = 250 * time.Millisecond
 	maxJoinRetry = 30 * time.Second
 	minAlone     = 2 * time.Second // between tries beside rigs that one knows: there is no hurry
-	rejoinEvery  = time.Minute // a bootstrap peer that restarted knows nobody until somebody calls it
+	rejoinEvery  = time.Minute     // a bootstrap peer that restarted knows nobody until somebody calls it
 )
 
 // keepJoined dials the bootstrap peers until the routing table has a peer, and again whenever it has none.

@@ -236,4 +236,6 @@ func (d *Daemon) faulty(hash market.Hash, v nvml.Verdict) {
 }
 
 // slow reports whether the memory of a lease's cards takes longer to overwrite than a bid waits.
-func (d *Daemon) slow(s market.Lease) bool { return d.cfg.Clock().Wall-s.Since >= wipePatience.Milliseconds() }
+func (d *Daemon) slow(s market.Lease) bool {
+	return d.cfg.Clock().Wall-s.Since >= wipePatience.Milliseconds()
+}
