@@ -119,7 +119,8 @@ func (d *Daemon) draw(s Settings, now int64) (market.Offer, bool) {
 		return o, false
 	}
 	o.Host.Driver, o.Host.CUDA = d.rack.software()
-	o.Host.DiskFree = d.diskFree()
+	// A tenth is left for what ended jobs keep: else an offer of a minute ago would promise what is not there any more.
+	o.Host.DiskFree = d.diskFree() / 10 * 9
 	o.Simulated = all[0].Vendor == market.VendorSimulated
 	if o.Slots = d.rentable(s, until); len(o.Slots) == 0 {
 		o.State, o.Slots = market.OfferListed, d.shown(s, until) // fit cards that the engine cannot give to a job

@@ -67,19 +67,19 @@ func TestTheDiskThatLeasesHoldIsNotOfferedTwice(t *testing.T) {
 	inBubbleOf(t, func(r *rig) { r.config.Machine.DiskFree = 30e9 }, func(t *testing.T, r *rig) {
 		before, _, _ := r.offer()
 		a, b := newRenter(r, "ann"), newRenter(r, "bob")
-		b.order([]string{"probe", "polite"}, func(b *market.Bid, _ *market.BidMessage) { b.Resources.DiskMB = 15_000 })
-		a.order([]string{"probe", "polite"}, func(b *market.Bid, _ *market.BidMessage) { b.Resources.DiskMB = 15_000 })
+		b.order([]string{"probe", "polite"}, func(b *market.Bid, _ *market.BidMessage) { b.Resources.DiskMB = 13_500 })
+		a.order([]string{"probe", "polite"}, func(b *market.Bid, _ *market.BidMessage) { b.Resources.DiskMB = 13_500 })
 		if err := a.send(); err != nil {
 			t.Fatal(err)
 		}
 		a.accept()
 		pass(time.Second)
 		after, _, _ := r.offer()
-		if before.Host.DiskFree != 30e9 || after.Host.DiskFree != 15e9 {
+		if before.Host.DiskFree != 27e9 || after.Host.DiskFree != 14.85e9 {
 			t.Errorf("%d bytes are free, then %d", before.Host.DiskFree, after.Host.DiskFree)
 		}
 		c := newRenter(r, "cat")
-		c.order([]string{"probe", "polite"}, func(b *market.Bid, _ *market.BidMessage) { b.Resources.DiskMB = 15_001 })
+		c.order([]string{"probe", "polite"}, func(b *market.Bid, _ *market.BidMessage) { b.Resources.DiskMB = 14_851 })
 		wantCode(t, c.send(), market.CodeBadLimits) // the share of the new offer
 		if err := b.send(); err != nil {
 			t.Errorf("what is there is refused: %v", err)
@@ -94,7 +94,7 @@ func TestTheDiskThatLeasesHoldIsNotOfferedTwice(t *testing.T) {
 		engine.use.DiskBytes = 9e9
 	}, func(t *testing.T, r *rig) {
 		late := newRenter(r, "bob")
-		late.order([]string{"probe", "polite"}, func(b *market.Bid, _ *market.BidMessage) { b.Resources.DiskMB = 10_000 })
+		late.order([]string{"probe", "polite"}, func(b *market.Bid, _ *market.BidMessage) { b.Resources.DiskMB = 9_000 })
 		a := newRenter(r, "ann")
 		a.rent("probe", "polite")
 		pass(6 * time.Second)
