@@ -91,6 +91,9 @@ func (r *rig) listing(ctx context.Context, table string) (string, error) {
 			continue
 		}
 		text, err := r.program(ctx, "", "nft", "-s", "list", "table", "inet", table)
+		if err != nil && strings.Contains(err.Error(), "No such file or directory") {
+			return "", nil // it was removed in between
+		}
 		return steady(text), err
 	}
 	return "", nil
