@@ -80,7 +80,7 @@ func TestRulesThatSomeoneRemovesArePutBackAndNothingIsLost(t *testing.T) {
 			// A packet that was on its way while there were no rules left without the rig's address, and its answer ended the
 			// connection: then a new one must work.
 			if err := s.echo("after"); err != nil {
-				if err := w.stream(j).echo("after"); err != nil {
+				if err := w.redial(j).echo("after"); err != nil {
 					t.Errorf("no connection works: %v", err)
 				}
 			}

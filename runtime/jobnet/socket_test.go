@@ -258,6 +258,12 @@ type stream struct {
 func (w *world) stream(j *job) *stream {
 	w.t.Helper()
 	w.listen(w.out, internet+":8000")
+	return w.redial(j)
+}
+
+// redial is stream once somebody listens there.
+func (w *world) redial(j *job) *stream {
+	w.t.Helper()
 	c, err := j.dial(internet + ":8000")
 	if err != nil {
 		w.t.Fatal(err)
