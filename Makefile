@@ -100,7 +100,7 @@ smoke: setup build ## as root: a lab, a job, a bill that anyone can check, and n
 hostile: setup ## as root: the suite of hostile tenants, from inside real jobs, and each protection left out in turn
 	HAGGLE_FULL=1 CI=true $(GO) test -vet=off -count=1 -v -timeout 20m ./internal/hostile ./runtime/containerd
 
-vm: setup build ## as root: the units, smoke and the hostile suite on a virtual Debian with systemd and cgroup v2 (about 15 min)
+vm: setup build ## as root: the units, smoke and the hostile suite on a virtual Debian with systemd and cgroup v2 (up to an hour)
 	@scripts/setup.sh vm
 	scripts/vm.sh
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # vm.sh: builds a Debian 12 with its cloud kernel, boots it under qemu without KVM, and there, on cgroup v2 and under systemd,
-# starts the units, runs smoke and the hostile suite. The result goes to docs/vm-result.txt. Root only; about 10 minutes.
+# starts the units, runs smoke and the hostile suite. The result goes to docs/vm-result.txt. Root only; up to an hour.
 # VM_QUICK=1 leaves the hostile suite out, VM_QUICK=units smoke too. The base image is kept in .vm and made anew when its list of packages changes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 [ "$(id -u)" -eq 0 ] || { echo "vm: run it as root, it makes a file system with other users' files" >&2; exit 1; }
 packages=systemd,systemd-sysv,udev,dbus,linux-image-cloud-amd64,initramfs-tools,containerd,runc,nftables,iproute2,e2fsprogs,procps,util-linux,mount,kmod,ca-certificates
-limit=${VM_LIMIT:-1800} # seconds for the machine, from its start to its end
+limit=${VM_LIMIT:-3600} # seconds for the machine, from its start to its end
 cache=.vm
 work=$(mktemp -d /tmp/hgvm.XXXXXX)
 trap 'rm -rf --one-file-system "$work"' EXIT

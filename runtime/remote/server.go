@@ -123,8 +123,8 @@ func (s *Server) Listen(ctx context.Context) error {
 // linger is for answers under way when the server ends.
 const linger = 2 * time.Second
 
-// Run serves until ctx ends, and removes the socket; no request is at work any more when it returns. Whoever waits for an answer then is told that the engine is unavailable. It
-// returns nil when ctx ended it. A server runs once.
+// Run serves until ctx ends, and removes the socket; no request is at work any more when it returns. Whoever waits for an answer
+// then is told that the engine is unavailable. It returns nil when ctx ended it. A server runs once.
 func (s *Server) Run(ctx context.Context) error {
 	if err := s.Listen(ctx); err != nil {
 		return err

@@ -45,7 +45,7 @@ units() {
 
 # The rig of the units takes a whole job from an agent on the same machine.
 rented() {
-	export HAGGLE_HOME=/root/renter
+	export HAGGLE_HOME=/var/lib/haggle-vm/renter
 	local key
 	key=$(haggled status --json | grep -o '12D3KooW[A-Za-z0-9]*' | head -n 1)
 	[ -n "$key" ] || return
