@@ -75,7 +75,7 @@ func (p *program) priceDisk(ctx context.Context, b view.BidRequest) {
 	}
 	disk := cli.Bytes(b.DiskMB * 1_000_000)
 	if o.DiskPrice.Micro == 0 {
-		p.Say("%s of disk are free on %s", disk, clean(o.Rig))
+		p.Say("%s of disk cost nothing on %s", disk, clean(o.Rig))
 		return
 	}
 	prices := market.Prices{Currency: o.DiskPrice.Currency, Disk: market.Rate(o.DiskPrice.Micro)}
