@@ -65,6 +65,8 @@ type Bid struct {
 	Limits     Limits    `cbor:"16,keyasint"`
 	IntervalMs int64     `cbor:"17,keyasint"` // between receipts
 	Nonce      Nonce     `cbor:"18,keyasint"`
+	// Upload is the bytes that the renter will send before the start: the job's image, files, or both.
+	Upload int64 `cbor:"19,keyasint,omitempty"`
 }
 
 // SealBid signs a bid as its renter.

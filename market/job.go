@@ -19,6 +19,8 @@ type Job struct {
 	Image   string   `cbor:"2,keyasint"` // digest, sha256:…
 	Args    []string `cbor:"3,keyasint"` // after the image's entry point; empty runs the image's own command
 	EnvHash Hash     `cbor:"4,keyasint"` // Env.Hash under the same salt
+	// Archive is the size in bytes of the OCI archive that the renter sends for the image; 0: the rig has the image.
+	Archive int64 `cbor:"5,keyasint,omitempty"`
 }
 
 // Env is a job's environment, KEY=VALUE each. It is sent only after both signatures.

@@ -13,6 +13,7 @@ const (
 	JobStarting  JobState = "starting"  // the order to start is out
 	JobRunning   JobState = "running"   // billed
 	JobStopping  JobState = "stopping"  // SIGTERM is out; no longer billed
+	JobPaused    JobState = "paused"    // the disk is kept at its price; the slots are free
 	JobEnded     JobState = "ended"     // the slots are free
 )
 

@@ -45,8 +45,15 @@ type GrantMessage struct {
 
 // AcceptMessage carries terms that both have signed, and what the job needs that may be seen only then.
 type AcceptMessage struct {
-	Lease []byte `cbor:"1,keyasint"`
-	Env   Env    `cbor:"2,keyasint,omitempty"`
+	Lease   []byte   `cbor:"1,keyasint"`
+	Env     Env      `cbor:"2,keyasint,omitempty"`
+	Secrets []Secret `cbor:"3,keyasint,omitempty"` // kept in memory alone, on both sides
+}
+
+// Secret is a value that the job finds as a file in memory, and that nobody stores.
+type Secret struct {
+	Name  string `cbor:"1,keyasint"`
+	Value []byte `cbor:"2,keyasint"`
 }
 
 // StatusMessage is the rig's word on a job. Nothing in it is signed.
@@ -96,7 +103,19 @@ type AckMessage struct {
 
 // StopMessage is the renter's order to end the job.
 type StopMessage struct {
-	Kill bool `cbor:"1,keyasint"` // at once, without SIGTERM
+	Kill bool `cbor:"1,keyasint"`           // at once, without SIGTERM
+	Keep bool `cbor:"2,keyasint,omitempty"` // the disk is kept at its price: the lease is paused
+}
+
+// BeginMessage says that everything that the renter sends before the start has arrived: the job may start.
+type BeginMessage struct{}
+
+// ResumeMessage asks the rig to start the job of a paused lease again.
+type ResumeMessage struct{}
+
+// ExtendMessage carries an extension of a lease: from the renter with its signature, from the rig with both.
+type ExtendMessage struct {
+	Extension []byte `cbor:"1,keyasint"`
 }
 
 // OffersRequest asks a rig for its offers.
@@ -110,12 +129,24 @@ type OfferMessage struct {
 // EndMessage ends a list.
 type EndMessage struct{}
 
-// TunnelRequest opens a tunnel into a lease. The kind is "log" so far.
+// Kinds of tunnels.
+const (
+	TunnelLog   = "log"   // the rig sends the log file's bytes as chunks
+	TunnelDoor  = "door"  // bytes both ways between the renter's program and the door of the job
+	TunnelImage = "image" // the renter sends the archive of the job's image as chunks
+)
+
+// TunnelRequest opens a tunnel into a lease.
 type TunnelRequest struct {
 	Lease  LeaseID `cbor:"1,keyasint"`
 	Kind   string  `cbor:"2,keyasint"`
 	Offset int64   `cbor:"3,keyasint"` // first byte of the log file
 	Follow bool    `cbor:"4,keyasint"` // stay until the job has ended
+}
+
+// OpenMessage is the rig's yes to a tunnel request. What follows depends on the request's kind.
+type OpenMessage struct {
+	Offset int64 `cbor:"1,keyasint,omitempty"` // of an image: the bytes that the rig has already
 }
 
 // ChunkMessage carries bytes of a tunnel, at most MaxChunk.
@@ -149,6 +180,10 @@ const (
 	typeTunnelRequest
 	typeChunk
 	typeOutcome
+	typeOpen
+	typeBegin
+	typeResume
+	typeExtend
 )
 
 // Type implements Message.
@@ -198,6 +233,18 @@ func (ChunkMessage) Type() MessageType { return typeChunk }
 
 // Type implements Message.
 func (OutcomeMessage) Type() MessageType { return typeOutcome }
+
+// Type implements Message.
+func (OpenMessage) Type() MessageType { return typeOpen }
+
+// Type implements Message.
+func (BeginMessage) Type() MessageType { return typeBegin }
+
+// Type implements Message.
+func (ResumeMessage) Type() MessageType { return typeResume }
+
+// Type implements Message.
+func (ExtendMessage) Type() MessageType { return typeExtend }
 
 // frame is a message on the wire: an array of its type number and its body.
 type frame struct {
@@ -250,6 +297,10 @@ func messageReaders() map[MessageType]func([]byte) (Message, error) {
 		typeTunnelRequest: readMessage[TunnelRequest],
 		typeChunk:         readMessage[ChunkMessage],
 		typeOutcome:       readMessage[OutcomeMessage],
+		typeOpen:          readMessage[OpenMessage],
+		typeBegin:         readMessage[BeginMessage],
+		typeResume:        readMessage[ResumeMessage],
+		typeExtend:        readMessage[ExtendMessage],
 	}
 }
 

@@ -48,6 +48,8 @@ type Terms struct {
 	Simulated   bool          `cbor:"23,keyasint"`
 	Nonce       Nonce         `cbor:"24,keyasint"`
 	Egress      bool          `cbor:"25,keyasint"` // the job reaches the internet
+	// Upload is the bytes that the renter sends before the start; above 0 the job waits for the renter's word to begin.
+	Upload int64 `cbor:"26,keyasint,omitempty"`
 }
 
 // Grant fills in the terms for a bid that Admit and Pick have let pass.

@@ -49,12 +49,25 @@ type Runtime interface {
 	// figures are lost.
 	Usage(ctx context.Context, id string) (Usage, error)
 
+	// Enter opens a new path to the door of a job: bytes both ways between the caller and a program of ours that runs inside
+	// the job, with the job's rights and limits. The first call starts it. A job that is created or runs is entered as it
+	// is; of one that has stopped, its kept disk, without network and devices. The path ends with the job, and not with the
+	// end of ctx, which bounds the opening; the caller closes it. Paths of one job do not hold each other up.
+	// ErrNotFound, ErrUnsupported.
+	Enter(ctx context.Context, id string) (Conn, error)
+
 	// Sweep removes every job, and every remain of one, for which keep says false.
 	Sweep(ctx context.Context, keep func(id string) bool) (SweepReport, error)
 	// Probe tells what the engine is.
 	Probe(ctx context.Context) (Capabilities, error)
 	// Close lets go of the engine; jobs go on. Nothing may be called afterwards.
 	Close() error
+}
+
+// Conn is a stream of bytes both ways. CloseWrite tells the other side that nothing more comes; Close ends both ways.
+type Conn = interface {
+	io.ReadWriteCloser
+	CloseWrite() error
 }
 
 // State is where a job stands.

@@ -69,6 +69,9 @@ type Spec struct {
 	LogLimitBytes int64
 	// DiskBytes bounds all that the job keeps on disk: what it changes in its root file system, and WorkDir.
 	DiskBytes int64
+	// From is the id of a stopped job whose disk this one takes over, as it is; that job keeps its status and its log, and has
+	// no disk any more.
+	From string `json:",omitempty"`
 	// Network is what the job reaches; the zero value is nothing but itself.
 	Network Network
 	// Secrets are files below SecretsDir, by name ([A-Za-z0-9._-]{1,64}). They are kept in memory for as long as the job is
@@ -124,6 +127,9 @@ func setDefault(v *int64, def int64) {
 func (s Spec) Validate() error {
 	if err := ValidateID(s.ID); err != nil {
 		return err
+	}
+	if s.From != "" && (ValidateID(s.From) != nil || s.From == s.ID) {
+		return invalid("job %.80q cannot have the disk of %.80q", s.ID, s.From)
 	}
 	if !validDigest(s.Image) {
 		return invalid("image %.80q is no sha256 digest", s.Image)

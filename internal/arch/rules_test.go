@@ -26,7 +26,7 @@ func mayImport() map[string][]string {
 		"runtime/jobnet":            {"runtime"},
 		"runtime/volume":            {"runtime"},
 		"runtime/process":           {"runtime", "runtime/archive"},
-		"runtime/remote":            {"runtime"},
+		"runtime/remote":            {"runtime", "internal/tunnel"},
 		"runtime/runtimetest":       {"runtime", "runtime/archive"},
 		"runtime/runtimetest/probe": {"runtime", "runtime/runtimetest"},
 
@@ -34,17 +34,21 @@ func mayImport() map[string][]string {
 		"p2p/p2ptest": {"market", "p2p"},
 		"tui":         {"market", "internal/view"},
 
+		"internal/tunnel":   {},
+		"internal/filesync": {},
+		"internal/door":     {"internal/tunnel", "internal/filesync"},
+
 		"internal/view":   {"market"},
-		"internal/host":   {"market", "internal/view", "nvml", "runtime"},
-		"internal/renter": {"market", "internal/view", "nvml/proof"},
+		"internal/host":   {"market", "internal/view", "internal/tunnel", "nvml", "runtime"},
+		"internal/renter": {"market", "internal/view", "internal/tunnel", "internal/filesync", "nvml/proof"},
 		"internal/store":  {"market", "internal/host", "internal/renter"},
-		"internal/api":    {"market", "internal/view"},
+		"internal/api":    {"market", "internal/view", "internal/tunnel"},
 		"internal/config": {},
 		"internal/cli":    {"market"},
 
 		"internal/assemble": {"market", "p2p", "internal/view", "internal/store", "internal/api", "internal/config"},
 		"internal/assemble/agent": {
-			"market", "p2p", "runtime", "nvml/proof", "internal/assemble",
+			"market", "p2p", "runtime", "nvml/proof", "internal/assemble", "internal/tunnel", "internal/filesync",
 			"internal/view", "internal/renter", "internal/store", "internal/api", "internal/config",
 		},
 		"internal/assemble/rig": {
@@ -80,7 +84,7 @@ func mayImport() map[string][]string {
 		},
 
 		"cmd/haggle": {
-			"market", "tui", "runtime", "runtime/inside", "internal/view", "internal/api", "internal/config", "internal/cli",
+			"market", "tui", "runtime", "runtime/inside", "internal/door", "internal/tunnel", "internal/filesync", "internal/view", "internal/api", "internal/config", "internal/cli",
 			"internal/lab", "internal/lab/train", "internal/assemble/agent",
 		},
 		"cmd/haggled": {
@@ -144,6 +148,15 @@ func owners() []owner {
 		{"github.com/opencontainers/go-digest", []string{"runtime/containerd", "runtime/archive", "runtime/runtimetest"}},
 		{"tags.cncf.io/container-device-interface", []string{"runtime/device", "nvml/nvidia"}},
 		{"github.com/fsnotify/fsnotify", []string{"runtime", "runtime/containerd", "runtime/process"}},
+
+		{"golang.org/x/crypto/ssh", []string{"internal/door", "cmd/haggle"}},
+		{"github.com/pkg/sftp", []string{"internal/door"}},
+		{"github.com/creack/pty", []string{"internal/door"}},
+		{"mvdan.cc/sh/v3", []string{"internal/door"}},
+		{"filippo.io/age", []string{"internal/door", "internal/renter"}},
+		{"lukechampine.com/blake3", []string{"internal/filesync"}},
+		{"github.com/klauspost/compress", []string{"internal/filesync", "internal/door"}},
+		{"github.com/go-git/go-git/v5/plumbing/format/gitignore", []string{"internal/filesync"}},
 
 		{"modernc.org/sqlite", []string{"internal/store"}},
 		{"github.com/danielgtaylor/huma/v2", []string{"internal/api"}},

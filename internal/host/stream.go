@@ -19,6 +19,14 @@ type Stream interface {
 	Peer() market.Key
 	Send(ctx context.Context, m market.Message) error
 	Receive(ctx context.Context) (market.Message, error)
+	// Raw turns the stream into bytes, once both sides have agreed on it; nothing is sent or received from then on.
+	Raw() Conn
+}
+
+// Conn is a stream of bytes both ways. CloseWrite tells the other side that nothing more comes; Close ends both ways.
+type Conn = interface {
+	io.ReadWriteCloser
+	CloseWrite() error
 }
 
 // Bounds of a stream.

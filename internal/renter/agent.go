@@ -34,6 +34,14 @@ type Stream interface {
 	Send(ctx context.Context, m market.Message) error
 	Receive(ctx context.Context) (market.Message, error)
 	Close() error
+	// Raw turns the stream into bytes, once both sides have agreed on it; nothing is sent or received from then on.
+	Raw() Conn
+}
+
+// Conn is a stream of bytes both ways. CloseWrite tells the other side that nothing more comes; Close ends both ways.
+type Conn = interface {
+	io.ReadWriteCloser
+	CloseWrite() error
 }
 
 // Network is what an agent needs of the network. Its methods may be called concurrently and bound the size of what they

@@ -294,3 +294,8 @@ func (e *Engine) Usage(ctx context.Context, id string) (runtime.Usage, error) {
 	}
 	return runtime.Usage{CPUNanos: r.ended.CPUNanos}, nil
 }
+
+// Enter implements runtime.Runtime.
+func (e *Engine) Enter(context.Context, string) (runtime.Conn, error) {
+	return nil, runtime.ErrUnsupported
+}

@@ -275,3 +275,8 @@ func (c *Client) SetPowerLimit(ctx context.Context, uuid string, milliwatt int64
 	err := c.ask(ctx, http.MethodPost, pathPower, powerRequest{UUID: uuid, Milliwatt: milliwatt}, &answer)
 	return answer.Now, err
 }
+
+// Enter implements runtime.Runtime.
+func (c *Client) Enter(context.Context, string) (runtime.Conn, error) {
+	return nil, runtime.ErrUnsupported
+}

@@ -250,3 +250,8 @@ func digestOf(s string) string {
 	sum := sha256.Sum256([]byte(strings.TrimSpace(s)))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
+
+// Enter implements runtime.Runtime.
+func (f *Fake) Enter(context.Context, string) (runtime.Conn, error) {
+	return nil, runtime.ErrUnsupported
+}
