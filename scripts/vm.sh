@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # vm.sh: builds a Debian 12 with its cloud kernel, boots it under qemu without KVM, and there, on cgroup v2 and under systemd,
 # starts the units, runs smoke and the hostile suite. The result goes to docs/vm-result.txt. Root only; up to an hour.
-# VM_QUICK=1 leaves the hostile suite out, VM_QUICK=units smoke too. The base image is kept in .vm and made anew when its list of packages changes.
+# VM_QUICK=1 leaves the hostile suite out, VM_QUICK=units smoke too; VM_QUICK=hostile runs that suite alone, VM_HOSTILE=REGEX a part of it. The base image is kept in .vm and made anew when its list of packages changes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -52,7 +52,7 @@ mkfs.ext4 -q -F -d "$root" "$work/disk"
 rm -rf --one-file-system "$root"
 code=0
 timeout "$limit" qemu-system-x86_64 -accel tcg,thread=multi -smp 2 -m 4096 -nographic -no-reboot -nic none \
-	-kernel "$work/kernel" -initrd "$work/initrd" -append "root=/dev/vda rw console=ttyS0 panic=5 quiet ${VM_QUICK:+systemd.setenv=VM_QUICK=$VM_QUICK}" \
+	-kernel "$work/kernel" -initrd "$work/initrd" -append "root=/dev/vda rw console=ttyS0 panic=5 quiet ${VM_QUICK:+systemd.setenv=VM_QUICK=$VM_QUICK} ${VM_HOSTILE:+systemd.setenv=VM_HOSTILE=$VM_HOSTILE}" \
 	-drive "file=$work/disk,format=raw,if=virtio,cache=unsafe" </dev/null 2>&1 |
 	stdbuf -oL tr -d '\r' | tee "$work/console" | grep --line-buffered -E '^(==|ok|not ok|---|FAIL|PASS|vm:)|haggle-check' || code=$?
 

@@ -11,7 +11,7 @@ import (
 )
 
 // attackLimit is when an attack that does not end by itself is ended.
-const attackLimit = 20 * time.Second
+const attackLimit = time.Minute
 
 // weapon is one attack: what it is given are the words behind its name.
 type weapon struct {
