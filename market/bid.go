@@ -27,9 +27,12 @@ type Resources struct {
 // DefaultDiskMB is the disk of a bid that names none, unless its share is smaller.
 const DefaultDiskMB = int64(10_000)
 
-// negative reports whether any of the resources is below nothing.
-func (r Resources) negative() bool {
-	return min(r.Threads, r.Memory, r.DiskMB, r.UpBits, r.DownBits) < 0
+// maxDiskMB bounds the disk of a lease: a year of it still counts in 64 bits.
+const maxDiskMB = int64(100_000_000)
+
+// outOfRange reports whether any of the resources is below nothing, or its disk too large to be counted.
+func (r Resources) outOfRange() bool {
+	return min(r.Threads, r.Memory, r.DiskMB, r.UpBits, r.DownBits) < 0 || r.DiskMB > maxDiskMB
 }
 
 // covers reports whether r is at least what is asked for.
@@ -114,8 +117,10 @@ func (b Bid) Validate() error {
 		return bad("its receipt interval is out of range")
 	case b.Limits.UnsignedMs <= 0 || b.Limits.UnattendedMs < Unlimited || b.Limits.Credit < Unlimited:
 		return bad("its limits are out of range")
-	case b.Resources.negative():
-		return bad("its resources are negative")
+	case b.Resources.outOfRange():
+		return bad("its resources are out of range")
+	case b.Upload < 0 || b.Upload > maxUpload:
+		return bad("its upload is out of range")
 	}
 	return b.Prices.Validate()
 }
@@ -144,6 +149,9 @@ func Admit(o Offer, offer Hash, b Bid, now int64) error {
 		return err
 	}
 	if err := admitResources(o, b); err != nil {
+		return err
+	}
+	if err := admitUpload(o, b); err != nil {
 		return err
 	}
 	return admitBudget(o, b)

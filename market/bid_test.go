@@ -40,6 +40,8 @@ func TestABidThatDoesNotFitTheOfferIsRefusedWithItsReason(t *testing.T) {
 		{"more disk than the share", func(_ *market.Offer, b *market.Bid, _ *int64) { b.Resources.DiskMB = 50_001 }, market.CodeBadLimits},
 		{"more bandwidth than is promised", func(_ *market.Offer, b *market.Bid, _ *int64) { b.Resources.UpBits = 1 }, market.CodeBadLimits},
 		{"as much bandwidth as is promised", func(o *market.Offer, b *market.Bid, _ *int64) { o.Host.SlotUp, b.Resources.UpBits = 1e6, 1e6 }, ""},
+		{"an upload for which there is no room", func(_ *market.Offer, b *market.Bid, _ *int64) { b.Upload = market.MaxArchive + 10_000_000_002 }, market.CodeBadLimits},
+		{"an upload that fits", func(_ *market.Offer, b *market.Bid, _ *int64) { b.Upload = market.MaxArchive + 10_000_000_001 }, ""},
 		{"more memory than comes with the slots", func(_ *market.Offer, b *market.Bid, _ *int64) { b.Resources.Memory = 1 << 40 }, market.CodeBadLimits},
 	}
 	for _, test := range tests {
@@ -103,6 +105,8 @@ func TestARenterSignsOnlyAGrantThatEchoesItsBid(t *testing.T) {
 		{"simulated", func(t *market.Terms) { t.Simulated = false }},
 		{"renter", func(t *market.Terms) { t.RenterOwner[0] ^= 1 }},
 		{"bid", func(t *market.Terms) { t.Bid[0] ^= 1 }},
+		{"upload", func(t *market.Terms) { t.Upload++ }},
+		{"preparation", func(t *market.Terms) { t.PrepareMs-- }},
 		{"hold", func(t *market.Terms) { t.Issued -= 200_000 }},
 	}
 	for _, test := range tests {

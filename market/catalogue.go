@@ -77,7 +77,7 @@ type entry struct {
 
 // catalogue holds every sentence that people read about an error, by code. {name} stands for the error's argument.
 func catalogue(code Code) (entry, bool) {
-	for _, section := range []func(Code) (entry, bool){recordErrors, queryErrors, tradeErrors, leaseErrors} {
+	for _, section := range []func(Code) (entry, bool){recordErrors, queryErrors, tradeErrors, leaseErrors, insideErrors} {
 		if e, ok := section(code); ok {
 			return e, true
 		}

@@ -2,6 +2,7 @@ package market_test
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"haggle/market"
@@ -9,9 +10,9 @@ import (
 )
 
 func samples() [][]byte {
-	e := markettest.Evidence()
-	list := [][]byte{e.Offer, e.Bid, e.Lease, e.Outcome, e.Encode()}
-	return append(list, e.Receipts...)
+	e, kept := markettest.Evidence(), markettest.Kept()
+	list := [][]byte{e.Offer, e.Bid, e.Lease, e.Outcome, e.Encode(), kept.Encode()}
+	return slices.Concat(list, e.Receipts, kept.Receipts, kept.Extensions)
 }
 
 // FuzzSealed opens hostile bytes as every kind of record. What opens must encode to the same bytes again.
@@ -29,6 +30,7 @@ func FuzzSealed(f *testing.F) {
 		_, _, _ = market.OpenLease(markettest.Network, data)
 		_, _, _ = market.OpenReceipt(markettest.Network, data, terms)
 		_, _, _ = market.OpenReject(markettest.Network, data, terms)
+		_, _, _ = market.OpenExtension(markettest.Network, data, terms)
 		_, _, _ = market.OpenOutcome(markettest.Network, data, terms)
 		_, _ = market.OpenDelegate(markettest.Network, data)
 	})
@@ -55,6 +57,15 @@ func FuzzBodies(f *testing.F) {
 		var r market.Receipt
 		if market.DecodeStrict(body, &r) == nil {
 			_ = market.CheckReceipt(r.Lease, markettest.Terms(), market.Head{}, r, market.Unlimited)
+			_ = market.CheckKept(r, 0)
+		}
+		var x market.Extension
+		if market.DecodeStrict(body, &x) == nil && market.CheckExtension(x.Lease, markettest.Terms(), nil, x) == nil {
+			_ = market.ConsentTo(markettest.Offer(), markettest.Terms(), x)
+		}
+		var j market.Job
+		if market.DecodeStrict(body, &j) == nil {
+			_ = market.AdmitJob(markettest.Offer(), markettest.Bid(), j)
 		}
 		var terms market.Terms
 		if market.DecodeStrict(body, &terms) == nil {
@@ -82,6 +93,14 @@ func FuzzMessage(f *testing.F) {
 		market.TunnelRequest{Kind: "log"},
 		market.ChunkMessage{Data: []byte("x")},
 		market.OutcomeMessage{Outcome: []byte("x")},
+		market.AcceptMessage{Secrets: []market.Secret{{Name: "token", Value: []byte("x")}}},
+		market.StatusMessage{State: market.JobPaused, Ready: true, Attempt: 2, KeptMs: 5},
+		market.StopMessage{Keep: true},
+		market.OpenMessage{Offset: 7},
+		market.BeginMessage{},
+		market.ResumeMessage{},
+		market.ExtendMessage{Extension: []byte("x")},
+		market.DeclineMessage{What: market.OrderExtend, Err: *market.Public(market.NewError(market.CodePriceRose, "now", "1", "lease", "0"))},
 	}
 	for _, m := range messages {
 		data, err := market.EncodeMessage(m)
@@ -103,8 +122,10 @@ func FuzzMessage(f *testing.F) {
 // FuzzEvidence judges hostile files.
 func FuzzEvidence(f *testing.F) {
 	f.Add(markettest.Evidence().Encode())
+	f.Add(markettest.Kept().Encode())
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if j := market.Judge(data); j.Verdict == market.VerdictAgreed && !bytes.Equal(data, markettest.Evidence().Encode()) {
+		if j := market.Judge(data); j.Verdict == market.VerdictAgreed &&
+			!bytes.Equal(data, markettest.Evidence().Encode()) && !bytes.Equal(data, markettest.Kept().Encode()) {
 			t.Fatalf("other bytes than the sample were judged as agreed")
 		}
 	})

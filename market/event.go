@@ -19,7 +19,7 @@ type (
 	// Started says that the engine has seen the job run.
 	Started struct{}
 	// Exited says that the job is over. RanMs is the engine's own figure of its running time, 0 where it has none: it can
-	// only lower the bill. In and Out are the cumulative traffic in bytes, 0 where it is unknown.
+	// only lower the bill. In and Out are the cumulative traffic in bytes, 0 where it is unknown. All three are of this attempt.
 	Exited struct {
 		Code     int64
 		OOM      bool
@@ -28,7 +28,8 @@ type (
 		RanMs    int64
 		In, Out  int64
 	}
-	// Tick says that time has passed, with cumulative traffic and evidence about the slots. Shells send one a second.
+	// Tick says that time has passed, with the cumulative traffic of this attempt and evidence about the slots. Shells send one a
+	// second.
 	Tick struct {
 		In, Out int64
 		Slots   []SlotUse
@@ -42,11 +43,19 @@ type (
 	}
 	// Rejected says that the renter signed its refusal of the draft.
 	Rejected struct{}
-	// Stop says that somebody wants the job ended. Kill leaves it no notice.
+	// Stop says that somebody wants the job ended. Kill leaves it no notice. Keep is the renter's wish to keep the disk at its
+	// price: the lease is paused and can be resumed. A Stop of a paused lease ends it.
 	Stop struct {
 		Reason Reason
 		Kill   bool
+		Keep   bool
 	}
+	// Begin says that all that the renter sends before the start has arrived.
+	Begin struct{}
+	// Resume says that a paused lease starts again. The shell has checked that the lease's own cards are free.
+	Resume struct{}
+	// Extend says that both have signed an extension. The shell has verified both signatures.
+	Extend struct{ Extension Extension }
 	// Restarted says that this is the first event in a new process: the monotonic clock has another origin.
 	Restarted struct{}
 	// Scrubbed says that the memory of the lease's cards was overwritten, or why it was not.
@@ -67,6 +76,9 @@ func (e Contact) event() string {
 func (e Agreed) event() string  { return fmt.Sprintf("agreed #%d", e.Receipt.Seq) }
 func (Rejected) event() string  { return "rejected" }
 func (e Stop) event() string    { return "stop " + string(e.Reason) }
+func (Begin) event() string     { return "begin" }
+func (Resume) event() string    { return "resume" }
+func (e Extend) event() string  { return fmt.Sprintf("extension %d", e.Extension.Seq) }
 func (Restarted) event() string { return "restarted" }
 func (Scrubbed) event() string  { return "scrubbed" }
 func (Removed) event() string   { return "removed" }

@@ -14,32 +14,37 @@ const (
 // Evidence is everything about one lease that both sides signed. Anyone can judge it with Judge: no agent, no network, no
 // trust. On disk it is a CBOR sequence: a header that counts, then every sealed record as a byte string.
 type Evidence struct {
-	Network  string
-	Offer    []byte
-	Bid      []byte
-	Lease    []byte
-	Receipts [][]byte // by number
-	Rejects  [][]byte
-	Outcome  []byte // nil where there is none
+	Network    string
+	Offer      []byte
+	Bid        []byte
+	Lease      []byte
+	Extensions [][]byte // by number, signed by both
+	Receipts   [][]byte // by number
+	Rejects    [][]byte
+	Outcome    []byte // nil where there is none
 }
 
 type evidenceHeader struct {
-	Magic    string `cbor:"1,keyasint"`
-	Version  uint16 `cbor:"2,keyasint"`
-	Network  string `cbor:"3,keyasint"`
-	Receipts uint32 `cbor:"4,keyasint"`
-	Rejects  uint32 `cbor:"5,keyasint"`
-	Outcome  bool   `cbor:"6,keyasint,omitempty"`
+	Magic      string `cbor:"1,keyasint"`
+	Version    uint16 `cbor:"2,keyasint"`
+	Network    string `cbor:"3,keyasint"`
+	Receipts   uint32 `cbor:"4,keyasint"`
+	Rejects    uint32 `cbor:"5,keyasint"`
+	Outcome    bool   `cbor:"6,keyasint,omitempty"`
+	Extensions uint32 `cbor:"7,keyasint,omitempty"`
 }
 
 // Encode returns the file's bytes.
 func (e Evidence) Encode() []byte {
-	out := encode(evidenceHeader{evidenceMagic, 1, e.Network, uint32(len(e.Receipts)), uint32(len(e.Rejects)), e.Outcome != nil})
+	out := encode(evidenceHeader{
+		Magic: evidenceMagic, Version: 1, Network: e.Network, Extensions: uint32(len(e.Extensions)),
+		Receipts: uint32(len(e.Receipts)), Rejects: uint32(len(e.Rejects)), Outcome: e.Outcome != nil,
+	})
 	var outcome [][]byte
 	if e.Outcome != nil {
 		outcome = [][]byte{e.Outcome}
 	}
-	for _, part := range [][][]byte{{e.Offer, e.Bid, e.Lease}, e.Receipts, e.Rejects, outcome} {
+	for _, part := range [][][]byte{{e.Offer, e.Bid, e.Lease}, e.Extensions, e.Receipts, e.Rejects, outcome} {
 		for _, record := range part {
 			out = append(out, encode(record)...)
 		}
@@ -61,7 +66,7 @@ func DecodeEvidence(data []byte) (Evidence, error) {
 	if h.Magic != evidenceMagic || h.Version != 1 {
 		return Evidence{}, bad("it is not a file of evidence, or of a newer version")
 	}
-	if h.Receipts > maxEvidenceRecords || h.Rejects > maxEvidenceRecords {
+	if h.Receipts > maxEvidenceRecords || h.Rejects > maxEvidenceRecords || h.Extensions > MaxExtensions {
 		return Evidence{}, bad("it holds too many records")
 	}
 	e := Evidence{Network: h.Network}
@@ -71,6 +76,9 @@ func DecodeEvidence(data []byte) (Evidence, error) {
 		}
 	}
 	var err error
+	if e.Extensions, err = items.list(h.Extensions); err != nil {
+		return Evidence{}, err
+	}
 	if e.Receipts, err = items.list(h.Receipts); err != nil {
 		return Evidence{}, err
 	}

@@ -45,6 +45,7 @@ const (
 	fieldEgress
 	fieldBidders
 	fieldProtections
+	fieldBrings
 )
 
 // perSlot reports whether the field's value may differ between the slots of one offer.
@@ -107,6 +108,7 @@ func fieldTable() []fieldRow {
 		fieldEgress:      {"egress", "internet", kindSwitch, "whether jobs reach the internet", "egress=true"},
 		fieldBidders:     {"bidders", "", kindWord, "who may bid: anyone, or trusted: owners whose key the rig's owner trusts", "bidders=anyone"},
 		fieldProtections: {"protections", "protection", kindWord, "what stands between a job and the machine and was seen to hold, by name", "protections=user-namespace"},
+		fieldBrings:      {"brings", "bring", kindSwitch, "whether renters may bring their own image", "brings=true"},
 	}
 }
 

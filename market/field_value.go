@@ -64,6 +64,8 @@ func (f fieldID) read(o *Offer, s *Slot) value {
 		return truth(&o.Rules.Egress)
 	case fieldBidders:
 		return word(o.Rules.Bidders)
+	case fieldBrings:
+		return truth(&o.Rules.Brings)
 	case fieldProtections:
 		return value{known: len(o.Host.Protections)+len(o.Host.Weak) > 0, words: o.Host.Protections}
 	}

@@ -1,6 +1,7 @@
 package market
 
 import (
+	"path"
 	"regexp"
 	"strings"
 )
@@ -10,6 +11,10 @@ const (
 	maxArgs   = 256
 	maxEnv    = 128
 	maxJobArg = 16 << 10 // bytes of all arguments, and of all variables, together
+	maxDir    = 1024     // bytes of a working directory
+
+	// MaxArchive is the largest image that a renter may bring, in bytes.
+	MaxArchive = int64(64 << 30)
 )
 
 // Job is what runs in a lease. It travels unsigned beside the bid; the bid holds its salted hash, so that the public
@@ -21,6 +26,10 @@ type Job struct {
 	EnvHash Hash     `cbor:"4,keyasint"` // Env.Hash under the same salt
 	// Archive is the size in bytes of the OCI archive that the renter sends for the image; 0: the rig has the image.
 	Archive int64 `cbor:"5,keyasint,omitempty"`
+	// Workdir is the folder in which the job starts, absolute and clean; "" is the image's own.
+	Workdir string `cbor:"6,keyasint,omitempty"`
+	// Secrets is how many secrets come with the renter's signature. Their names and values are not part of the job.
+	Secrets uint8 `cbor:"7,keyasint,omitempty"`
 }
 
 // Env is a job's environment, KEY=VALUE each. It is sent only after both signatures.
@@ -53,6 +62,12 @@ func (j Job) Validate() error {
 		return bad("its arguments are too long")
 	case strings.ContainsRune(strings.Join(j.Args, ""), 0):
 		return bad("an argument holds a zero byte")
+	case j.Archive < 0 || j.Archive > MaxArchive:
+		return bad("its image is larger than 64 GiB")
+	case j.Secrets > MaxSecrets:
+		return bad("it has too many secrets")
+	case j.Workdir != "" && (len(j.Workdir) > maxDir || j.Workdir[0] != '/' || path.Clean(j.Workdir) != j.Workdir || strings.ContainsRune(j.Workdir, 0)):
+		return bad("its working directory is not an absolute path")
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ type Judgement struct {
 	Verdict  Verdict
 	Network  string
 	Lease    LeaseID
-	Terms    Terms
+	Terms    Terms   // with the extensions that the file holds
 	Checks   []Check // in order; the last is the one that failed, if any did
 	Receipts int     // that both sides signed
 	Head     Head    // of the newest that both sides signed
@@ -80,7 +80,26 @@ func (j *Judgement) terms(e Evidence) bool {
 	}
 	j.Terms, j.Lease = terms, sealed.ID()
 	return j.check("the bid fits the offer", Admit(offer, sealedOffer.Hash(), bid, terms.Issued)) &&
-		j.check("the lease echoes the bid", CheckGrant(terms, offer, bid, sealedBid.Hash(), terms.Issued))
+		j.check("the lease echoes the bid", CheckGrant(terms, offer, bid, sealedBid.Hash(), terms.Issued)) &&
+		j.extensions(e)
+}
+
+// extensions applies what both sides agreed to later.
+func (j *Judgement) extensions(e Evidence) bool {
+	var last *Extension
+	for i, raw := range e.Extensions {
+		x, s, err := OpenExtension(e.Network, raw, j.Terms)
+		if err == nil && !s.SignedBy(RoleRig) {
+			err = NewError(CodeBadSignature, "kind", string(KindExtend), "role", string(RoleRig))
+		}
+		name := "extension " + strconv.Itoa(i+1)
+		if !j.check(name+" is signed by both", err) || !j.check(name+" follows", CheckExtension(j.Lease, j.Terms, last, x)) {
+			return false
+		}
+		last = &x
+	}
+	j.Terms = j.Terms.Extended(last)
+	return true
 }
 
 // receipts checks the chain of receipts and gives the verdict.

@@ -15,10 +15,22 @@ func TestEvidenceThatBothSignedIsAgreed(t *testing.T) {
 	}
 }
 
+func TestEvidenceOfAKeptDiskAndExtensionsIsAgreed(t *testing.T) {
+	j := market.Judge(markettest.Kept().Encode())
+	if j.Verdict != market.VerdictAgreed || j.Receipts != 3 || j.Head.KeptMs != 3_600_000 || j.Terms.Budget != 2_000_000 || j.Terms.DurationMs != 1_800_000 {
+		t.Errorf("verdict %s, %d receipts, head %+v, terms %+v, checks %v", j.Verdict, j.Receipts, j.Head, j.Terms, j.Checks)
+	}
+}
+
 // Every byte of a file of evidence is covered by a check: whichever one is changed, the file is invalid and the failed
 // check is named.
 func TestEvidenceWithAnyByteChangedIsInvalid(t *testing.T) {
-	data := markettest.Evidence().Encode()
+	anyByteChanged(t, markettest.Evidence().Encode())
+	anyByteChanged(t, markettest.Kept().Encode())
+}
+
+func anyByteChanged(t *testing.T, data []byte) {
+	t.Helper()
 	for i := range data {
 		for _, bit := range []byte{0x01, 0x80} {
 			data[i] ^= bit
@@ -67,6 +79,41 @@ func TestEvidenceJudgesWhatItDoesNotHold(t *testing.T) {
 				t.Errorf("got %s, last check %+v", j.Verdict, last)
 			}
 		})
+	}
+}
+
+func TestEvidenceCountsOnlyExtensionsThatBothSignedAndThatFollow(t *testing.T) {
+	full := markettest.Kept()
+	lease, err := market.DecodeSealed(full.Lease)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := markettest.Extension(lease.ID(), nil)
+	sealed := func(change func(*market.Extension)) []byte {
+		e := first
+		change(&e)
+		return markettest.Consented(e)
+	}
+	for name, c := range map[string]struct {
+		extensions [][]byte
+		check      string
+	}{
+		"none: more was billed than was leased": {nil, "receipt 3 follows"},
+		"the second before the first":           {[][]byte{full.Extensions[1], full.Extensions[0]}, "extension 1 follows"},
+		"the same twice":                        {[][]byte{full.Extensions[0], full.Extensions[0]}, "extension 2 follows"},
+		"without the rig's consent":             {[][]byte{market.SealExtension(markettest.Network, markettest.Renter(), first).Encode()}, "extension 1 is signed"},
+		"of another lease":                      {[][]byte{sealed(func(e *market.Extension) { e.Lease[0] ^= 1 })}, "extension 1 follows"},
+		"a budget that falls":                   {[][]byte{sealed(func(e *market.Extension) { e.Budget = 1 })}, "extension 1 follows"},
+		"signed by the rig alone": {[][]byte{
+			market.SealExtension(markettest.Network, markettest.Rig(), first).Encode(),
+		}, "extension 1 is signed"},
+	} {
+		e := full
+		e.Extensions = c.extensions
+		j := market.Judge(e.Encode())
+		if last := j.Checks[len(j.Checks)-1]; j.Verdict != market.VerdictInvalid || !strings.HasPrefix(last.Name, c.check) {
+			t.Errorf("%s: %s, last check %+v", name, j.Verdict, last)
+		}
 	}
 }
 

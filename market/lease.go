@@ -6,7 +6,9 @@ type JobState string
 // States of a job, in order. Each has a deadline in the terms, and every way out has a named reason.
 //
 //	granted → preparing → starting → running → stopping → ended
-//	   └──────────┴───────────┴─────────┴──────────────────▲
+//	   │          │ ▲         │         │          │        ▲
+//	   │          │ └─────────┼─────────┼──── paused ───────┤
+//	   └──────────┴───────────┴─────────┴───────────────────┘
 const (
 	JobGranted   JobState = "granted"   // the rig signed and holds the slots; the renter has not signed yet
 	JobPreparing JobState = "preparing" // both signed; the container is being made
@@ -83,6 +85,22 @@ type Lease struct {
 	Cards   []CardWipe `cbor:"20,keyasint,omitempty"` // what became of that memory
 	WipedAt int64      `cbor:"21,keyasint,omitempty"` // wall time of Scrubbed
 	GoneAt  int64      `cbor:"22,keyasint,omitempty"` // wall time of Removed
+
+	Begun     bool       `cbor:"23,keyasint,omitempty"` // all that the renter sends before the start has arrived
+	Keeping   bool       `cbor:"24,keyasint,omitempty"` // while stopping: the disk is kept, and the lease is paused after it
+	Attempt   uint32     `cbor:"25,keyasint,omitempty"` // starts of a paused lease, never falls; 0 is the first job
+	PausedMs  int64      `cbor:"26,keyasint,omitempty"` // by which pauses have moved the deadline
+	Base      Base       `cbor:"27,keyasint"`           // the meter as this attempt began
+	Extension *Extension `cbor:"28,keyasint,omitempty"` // the newest that both signed
+	Discard   bool       `cbor:"29,keyasint,omitempty"` // the kept disk is given up: it is removed without retention
+	Disk      uint32     `cbor:"30,keyasint,omitempty"` // the attempt whose job has the disk: the newest that was made
+}
+
+// Base is what the meter said when an attempt began: an engine counts each attempt from nothing.
+type Base struct {
+	BilledMs int64 `cbor:"1,keyasint,omitempty"`
+	In       int64 `cbor:"2,keyasint,omitempty"`
+	Out      int64 `cbor:"3,keyasint,omitempty"`
 }
 
 // Meter counts a job's time. Only observed running time is billed.
@@ -96,6 +114,7 @@ type Meter struct {
 	LastWall   int64     `cbor:"7,keyasint"`
 	SeenIn     int64     `cbor:"8,keyasint"` // as the engine counts; In and Out are the part of it that is billed
 	SeenOut    int64     `cbor:"9,keyasint"`
+	KeptMs     int64     `cbor:"10,keyasint,omitempty"` // the disk was kept and no job ran
 }
 
 // MaxTickMs is the most time that one reading of the clock can add to a bill: twice the tick of one second. A stopped
@@ -121,7 +140,7 @@ func (l Lease) Total() Micro {
 }
 
 // Holds reports whether the lease keeps its slots from others.
-func (l Lease) Holds() bool { return l.Job != JobEnded || l.Wiping }
+func (l Lease) Holds() bool { return l.Job != JobEnded && l.Job != JobPaused || l.Wiping }
 
 // Closed reports whether nothing is left to do for the lease.
 func (l Lease) Closed() bool { return !l.Holds() && l.Gone && l.Debt != DebtOpen }
@@ -130,7 +149,7 @@ func (l Lease) Closed() bool { return !l.Holds() && l.Gone && l.Debt != DebtOpen
 func (l Lease) Status() StatusMessage {
 	m := StatusMessage{
 		State: l.Job, Reason: l.Reason, Exit: l.Exit, BilledMs: l.Meter.BilledMs, Total: l.Total(), SinceMs: l.Since, Code: l.Code,
-		In: l.Meter.In, Out: l.Meter.Out,
+		In: l.Meter.In, Out: l.Meter.Out, Ready: l.Job == JobPreparing && l.Ready && l.Awaits(), Attempt: l.Attempt, KeptMs: l.Meter.KeptMs,
 	}
 	if l.Job == JobStopping {
 		m.KillAt = l.KillAt
@@ -138,4 +157,6 @@ func (l Lease) Status() StatusMessage {
 	return m
 }
 
-func (l Lease) usage() Usage { return l.Terms.UsageAt(l.Meter.BilledMs, l.Meter.In, l.Meter.Out) }
+func (l Lease) usage() Usage {
+	return l.Terms.UsedBy(l.Meter.BilledMs, l.Meter.KeptMs, l.Meter.In, l.Meter.Out)
+}

@@ -79,6 +79,15 @@ func (l *life) line(words []string) {
 	case "early": // read by play: the container may be made before the renter signs
 	case "terms":
 		l.terms(words[1:])
+	case "extend": // by so much time and money
+		d, err := time.ParseDuration(words[1])
+		add, moneyErr := strconv.ParseInt(words[2], 10, 64)
+		if err != nil || moneyErr != nil {
+			l.t.Fatal(err, moneyErr)
+		}
+		l.step(market.Extend{Extension: l.lease.Terms.Extend(l.lease.ID, l.lease.Extension, d.Milliseconds(), market.Micro(add), l.now.Wall)})
+	case "again": // the newest extension once more
+		l.step(market.Extend{Extension: *l.lease.Extension})
 	case "sign":
 		r := l.lease.Draft
 		if r == nil {
@@ -128,6 +137,10 @@ func (l *life) terms(words []string) {
 			l.lease.Terms.Prices.Out = market.Rate(n)
 		case "unattended":
 			l.lease.Terms.Limits.UnattendedMs = n
+		case "upload":
+			l.lease.Terms.Upload = n
+		case "disk": // the price; and so much of it that a second of it costs as many millionths
+			l.lease.Terms.Prices.Disk, l.lease.Terms.Resources.DiskMB = market.Rate(n), 3_600_000
 		case "deadline":
 			l.lease.Terms.Deadline = l.now.Wall + n
 		default:
@@ -165,7 +178,11 @@ func (l *life) event(words []string) market.Event {
 	case "rejected":
 		return market.Rejected{}
 	case "stop":
-		return market.Stop{Reason: market.Reason(rest[0]), Kill: rest[1] == "kill"}
+		return market.Stop{Reason: market.Reason(rest[0]), Kill: strings.Contains(rest[1], "kill"), Keep: strings.Contains(rest[1], "keep")}
+	case "begin":
+		return market.Begin{}
+	case "resume":
+		return market.Resume{}
 	case "restarted":
 		l.now.Mono = 100 // another process, another origin
 		return market.Restarted{}
@@ -202,6 +219,15 @@ func (l *life) state() {
 	m := l.lease.Meter
 	fmt.Fprintf(&l.out, "  = %s, debt %s, billed %gs, unbilled %gs, total %s, signed #%d", l.lease.Job, l.lease.Debt,
 		float64(m.BilledMs)/1000, float64(m.UnbilledMs)/1000, l.lease.Total(), l.lease.Head.Seq)
+	if m.KeptMs > 0 {
+		fmt.Fprintf(&l.out, ", kept %gs", float64(m.KeptMs)/1000)
+	}
+	if l.lease.Attempt > 0 {
+		fmt.Fprintf(&l.out, ", attempt %d, disk of %d", l.lease.Attempt, l.lease.Disk)
+	}
+	if l.lease.Status().Ready {
+		l.out.WriteString(", waits for the renter")
+	}
 	if m.SeenIn+m.SeenOut > 0 {
 		fmt.Fprintf(&l.out, ", traffic %d of %d in, %d of %d out", m.In, m.SeenIn, m.Out, m.SeenOut)
 	}

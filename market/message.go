@@ -50,12 +50,6 @@ type AcceptMessage struct {
 	Secrets []Secret `cbor:"3,keyasint,omitempty"` // kept in memory alone, on both sides
 }
 
-// Secret is a value that the job finds as a file in memory, and that nobody stores.
-type Secret struct {
-	Name  string `cbor:"1,keyasint"`
-	Value []byte `cbor:"2,keyasint"`
-}
-
 // StatusMessage is the rig's word on a job. Nothing in it is signed.
 type StatusMessage struct {
 	State    JobState `cbor:"1,keyasint"`
@@ -75,6 +69,12 @@ type StatusMessage struct {
 	Out      int64 `cbor:"11,keyasint,omitempty"`
 	DiskUsed int64 `cbor:"12,keyasint,omitempty"`
 	DiskFull bool  `cbor:"13,keyasint,omitempty"` // its disk has been full
+	// Ready says that the job is made and waits for what the renter sends before the start.
+	Ready bool `cbor:"14,keyasint,omitempty"`
+	// Attempt counts the starts of a lease whose disk was kept: 0 is the first.
+	Attempt uint32 `cbor:"15,keyasint,omitempty"`
+	// KeptMs is the time for which the disk was kept at its price while no job ran, so far.
+	KeptMs int64 `cbor:"16,keyasint,omitempty"`
 }
 
 // CardUse is a card's reading, as its rig says it. An absent number is unknown.
@@ -116,6 +116,20 @@ type ResumeMessage struct{}
 // ExtendMessage carries an extension of a lease: from the renter with its signature, from the rig with both.
 type ExtendMessage struct {
 	Extension []byte `cbor:"1,keyasint"`
+}
+
+// Orders that a rig may decline.
+const (
+	OrderBegin  = "begin"
+	OrderKeep   = "keep"
+	OrderResume = "resume"
+	OrderExtend = "extend"
+)
+
+// DeclineMessage is the rig's refusal of one order. The conversation goes on.
+type DeclineMessage struct {
+	What string `cbor:"1,keyasint"` // which order: OrderBegin, …
+	Err  Error  `cbor:"2,keyasint"`
 }
 
 // OffersRequest asks a rig for its offers.
@@ -184,6 +198,7 @@ const (
 	typeBegin
 	typeResume
 	typeExtend
+	typeDecline
 )
 
 // Type implements Message.
@@ -246,6 +261,9 @@ func (ResumeMessage) Type() MessageType { return typeResume }
 // Type implements Message.
 func (ExtendMessage) Type() MessageType { return typeExtend }
 
+// Type implements Message.
+func (DeclineMessage) Type() MessageType { return typeDecline }
+
 // frame is a message on the wire: an array of its type number and its body.
 type frame struct {
 	_    struct{} `cbor:",toarray"`
@@ -301,6 +319,7 @@ func messageReaders() map[MessageType]func([]byte) (Message, error) {
 		typeBegin:         readMessage[BeginMessage],
 		typeResume:        readMessage[ResumeMessage],
 		typeExtend:        readMessage[ExtendMessage],
+		typeDecline:       readMessage[DeclineMessage],
 	}
 }
 

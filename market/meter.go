@@ -1,13 +1,16 @@
 package market
 
-// advance moves the meter to now and takes in what a tick or an exit tells. Only a running job is billed, at most MaxTickMs for
-// one reading, and never beyond the leased time, the budget or the credit.
+// advance moves the meter to now and takes in what a tick or an exit tells. Only a running job and a kept disk are billed, at most
+// MaxTickMs for one reading, and never beyond the leased time, the budget or the credit.
 func (l Lease) advance(now Instant, e Event) Lease {
 	m := l.Meter
 	passed := max(0, now.Mono-m.LastMono)
 	m.LastMono, m.LastWall = now.Mono, now.Wall
 	if tick, ok := e.(Tick); ok && len(tick.Slots) > 0 {
 		m.Slots = tick.Slots
+	}
+	if l.Job == JobPaused {
+		m.KeptMs += most(min(passed, MaxTickMs), func(more int64) bool { return l.covers(m.BilledMs, m.KeptMs+more, m.In, m.Out) })
 	}
 	if l.Job != JobRunning {
 		l.Meter = m
@@ -26,7 +29,7 @@ func (l Lease) advance(now Instant, e Event) Lease {
 
 // affordable returns how many of the next ms the leased time and the budget still cover.
 func (l Lease) affordable(m Meter, ms int64) int64 {
-	ms = max(0, min(ms, l.Terms.DurationMs-m.BilledMs))
+	ms = max(0, min(ms, l.Current().DurationMs-m.BilledMs))
 	fits := func(more int64) bool {
 		return l.fits(m.BilledMs+more, m.In, m.Out)
 	}
@@ -37,9 +40,9 @@ func (l Lease) affordable(m Meter, ms int64) int64 {
 func (l Lease) traffic(m Meter, e Event) Meter {
 	switch e := e.(type) {
 	case Tick:
-		m.SeenIn, m.SeenOut = max(m.SeenIn, e.In), max(m.SeenOut, e.Out)
+		m.SeenIn, m.SeenOut = max(m.SeenIn, l.Base.In+e.In), max(m.SeenOut, l.Base.Out+e.Out)
 	case Exited:
-		m.SeenIn, m.SeenOut = max(m.SeenIn, e.In), max(m.SeenOut, e.Out)
+		m.SeenIn, m.SeenOut = max(m.SeenIn, l.Base.In+e.In), max(m.SeenOut, l.Base.Out+e.Out)
 	}
 	m.In += most(m.SeenIn-m.In, func(more int64) bool { return l.fits(m.BilledMs, m.In+more, m.Out) })
 	m.Out += most(m.SeenOut-m.Out, func(more int64) bool { return l.fits(m.BilledMs, m.In, m.Out+more) })
@@ -48,8 +51,13 @@ func (l Lease) traffic(m Meter, e Event) Meter {
 
 // fits reports whether a use costs no more than the lease may.
 func (l Lease) fits(billedMs, in, out int64) bool {
-	bill, err := l.Terms.Prices.Bill(l.Terms.UsageAt(billedMs, in, out))
-	return err == nil && bill.Total <= l.Terms.Most()
+	return l.covers(billedMs, l.Meter.KeptMs, in, out)
+}
+
+// covers is fits for another time for which the disk is kept.
+func (l Lease) covers(billedMs, keptMs, in, out int64) bool {
+	bill, err := l.Terms.Prices.Bill(l.Terms.UsedBy(billedMs, keptMs, in, out))
+	return err == nil && bill.Total <= l.Current().Most()
 }
 
 // most returns the greatest n from 0 to all that fits, by halving: what fits grows no larger with n.

@@ -44,7 +44,7 @@ func (l Lease) Outcome() (Outcome, bool) {
 
 func (l Lease) scrubbed(now Instant, e Scrubbed) (Lease, []Action, error) {
 	switch {
-	case l.Job != JobEnded:
+	case l.Job != JobEnded && l.Job != JobPaused:
 		return l, nil, l.misfit(e)
 	case !l.Wiping:
 		return l, nil, nil // a late echo

@@ -65,7 +65,7 @@ func TestProtectionsAndBiddersAreAskedForByName(t *testing.T) {
 	o.Rules.Bidders = market.BiddersTrusted
 	for text, want := range map[string]bool{
 		"isolation=runc-userns": true, "protections=lan": true, "protections=disk-quota": false, "protections=user-*": true,
-		"protections in [x,lan]": true, "bidders=anyone": false, "bidders=trusted": true,
+		"protections in [x,lan]": true, "bidders=anyone": false, "bidders=trusted": true, "brings=true": false, "bring=false": true,
 	} {
 		if _, got := mustParse(t, text).Match(o); got != want {
 			t.Errorf("%s: %t", text, got)

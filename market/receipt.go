@@ -22,12 +22,13 @@ type Receipt struct {
 	Prev       Hash        `cbor:"3,keyasint"` // of the body before it; zero for the first
 	Kind       ReceiptKind `cbor:"4,keyasint"`
 	BilledMs   int64       `cbor:"5,keyasint"` // observed running time since the job's start
-	UnbilledMs int64       `cbor:"6,keyasint"` // time since the job's start that is not billed: pauses, faults, the rig's downtime
+	UnbilledMs int64       `cbor:"6,keyasint"` // time in which a job should run that is not billed: faults, the rig's downtime
 	Usage      Usage       `cbor:"7,keyasint"` // what BilledMs and traffic come to
 	Bill       Bill        `cbor:"8,keyasint"` // Usage priced by the terms
 	Slots      []SlotUse   `cbor:"9,keyasint,omitempty"`
 	Exit       *Exit       `cbor:"10,keyasint,omitempty"` // on the final receipt
 	WallMs     int64       `cbor:"11,keyasint"`           // the rig's wall clock; information, no rule reads it
+	KeptMs     int64       `cbor:"12,keyasint,omitempty"` // for which the disk was kept at its price while no job ran
 }
 
 // SlotUse is evidence about one slot, cumulative; it is not priced. An absent number is unknown.
@@ -55,11 +56,15 @@ type Head struct {
 	Unbilled int64       `cbor:"5,keyasint" json:"unbilled_ms"`
 	Usage    Usage       `cbor:"6,keyasint" json:"usage"`
 	Total    Micro       `cbor:"7,keyasint" json:"total"`
+	KeptMs   int64       `cbor:"8,keyasint,omitempty" json:"kept_ms,omitempty"`
 }
 
 // HeadOf returns the head that a receipt makes of a chain.
 func HeadOf(r Receipt, hash Hash) Head {
-	return Head{Seq: r.Seq, Hash: hash, Kind: r.Kind, BilledMs: r.BilledMs, Unbilled: r.UnbilledMs, Usage: r.Usage, Total: r.Bill.Total}
+	return Head{
+		Seq: r.Seq, Hash: hash, Kind: r.Kind, BilledMs: r.BilledMs, Unbilled: r.UnbilledMs, Usage: r.Usage, Total: r.Bill.Total,
+		KeptMs: r.KeptMs,
+	}
 }
 
 // SealReceipt signs a receipt as its rig.
@@ -117,7 +122,7 @@ func CheckReceipt(lease LeaseID, t Terms, head Head, r Receipt, elapsedMs int64)
 		return chain("its kind is unknown")
 	case (r.Kind == ReceiptFinal) != (r.Exit != nil):
 		return chain("an exit belongs to the final receipt only")
-	case r.BilledMs < head.BilledMs || r.UnbilledMs < head.Unbilled || r.Usage.InBytes < head.Usage.InBytes || r.Usage.OutBytes < head.Usage.OutBytes:
+	case r.BilledMs < head.BilledMs || r.UnbilledMs < head.Unbilled || r.Usage.InBytes < head.Usage.InBytes || r.Usage.OutBytes < head.Usage.OutBytes || r.KeptMs < head.KeptMs:
 		return chain("a cumulative number falls")
 	case r.BilledMs > t.DurationMs:
 		return NewError(CodeReceiptTime, "seq", seq, "billed", span(r.BilledMs), "seen", span(t.DurationMs))
@@ -132,20 +137,35 @@ func CheckReceipt(lease LeaseID, t Terms, head Head, r Receipt, elapsedMs int64)
 }
 
 func checkBill(t Terms, r Receipt, seq string) error {
-	if r.Usage.InBytes < 0 || r.Usage.OutBytes < 0 || r.BilledMs < 0 || r.UnbilledMs < 0 || len(r.Slots) > MaxSlots {
+	if r.Usage.InBytes < 0 || r.Usage.OutBytes < 0 || r.BilledMs < 0 || r.UnbilledMs < 0 || len(r.Slots) > MaxSlots ||
+		r.KeptMs < 0 || r.KeptMs > maxLeaseTime.Milliseconds() {
 		return NewError(CodeReceiptChain, "seq", seq, "why", "a number is out of range")
 	}
-	usage := t.UsageAt(r.BilledMs, r.Usage.InBytes, r.Usage.OutBytes)
+	usage := t.UsedBy(r.BilledMs, r.KeptMs, r.Usage.InBytes, r.Usage.OutBytes)
 	bill, err := t.Prices.Bill(usage)
 	switch {
 	case err != nil:
 		return err
 	case r.Usage != usage:
-		return NewError(CodeReceiptMath, "seq", seq, "said", strconv.FormatInt(r.Usage.SlotMs, 10)+" slot-ms", "right", strconv.FormatInt(usage.SlotMs, 10)+" slot-ms")
+		return NewError(CodeReceiptMath, "seq", seq, "said", r.Usage.words(), "right", usage.words())
 	case r.Bill != bill:
 		return NewError(CodeReceiptMath, "seq", seq, "said", r.Bill.Total.String(), "right", bill.Total.String())
 	case bill.Total > t.Most():
 		return NewError(CodeReceiptBudget, "seq", seq, "budget", t.Most().String())
+	}
+	return nil
+}
+
+// words says what a running time and a kept disk come to.
+func (u Usage) words() string {
+	return strconv.FormatInt(u.SlotMs, 10) + " slot-ms and " + strconv.FormatInt(u.DiskMBMs, 10) + " MB-ms of disk"
+}
+
+// CheckKept reports whether a renter can believe the time for which a receipt says that only the disk was kept. seenMs is the
+// longest time for which the lease can have been paused as the renter saw it, over all pauses. It stands beside CheckReceipt.
+func CheckKept(r Receipt, seenMs int64) error {
+	if r.KeptMs > seenMs+seenMs*timeSlackPerMil/1000+timeSlackMs {
+		return NewError(CodeReceiptTime, "seq", strconv.FormatUint(uint64(r.Seq), 10), "billed", span(r.KeptMs)+" of disk", "seen", span(seenMs))
 	}
 	return nil
 }

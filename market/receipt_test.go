@@ -29,6 +29,10 @@ func TestARenterSignsOnlyAReceiptThatFollowsAndAddsUp(t *testing.T) {
 		{"slots that were not granted", func(r *market.Receipt) { r.Usage.SlotMs *= 2 }, market.CodeReceiptMath},
 		{"more time than I saw", func(r *market.Receipt) { *r = markettest.Receipt(lease, head, 90_000, market.ReceiptInterval) }, market.CodeReceiptTime},
 		{"more time than was leased", func(r *market.Receipt) { *r = markettest.Receipt(lease, head, 600_001, market.ReceiptInterval) }, market.CodeReceiptTime},
+		{"a kept disk", func(r *market.Receipt) { *r = keptReceipt(*r, 60_000) }, ""},
+		{"a kept disk that is not in the usage", func(r *market.Receipt) { r.KeptMs = 60_000 }, market.CodeReceiptMath},
+		{"a kept disk for less than no time", func(r *market.Receipt) { *r = keptReceipt(*r, -1) }, market.CodeReceiptChain},
+		{"a kept disk for more than a year", func(r *market.Receipt) { r.KeptMs = 367 * 24 * 3_600_000 }, market.CodeReceiptChain},
 		{"negative traffic", func(r *market.Receipt) { r.Usage.InBytes = -1 }, market.CodeReceiptChain},
 	}
 	for _, test := range tests {
@@ -39,6 +43,41 @@ func TestARenterSignsOnlyAReceiptThatFollowsAndAddsUp(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+// keptReceipt makes a receipt of one that says so much of a kept disk, with the right usage.
+func keptReceipt(r market.Receipt, ms int64) market.Receipt {
+	r.KeptMs, r.Usage = ms, markettest.Terms().UsedBy(r.BilledMs, ms, 0, 0)
+	return r
+}
+
+func TestTheTimeOfAKeptDiskNeverFallsAndIsWhatTheRenterSaw(t *testing.T) {
+	lease, terms := market.LeaseID{1}, markettest.Terms()
+	terms.Prices.Disk = 3600
+	priced := func(r market.Receipt) market.Receipt {
+		bill, err := terms.Prices.Bill(r.Usage)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Bill = bill
+		return r
+	}
+	first := priced(keptReceipt(markettest.Receipt(lease, market.Head{}, 10_000, market.ReceiptInterval), 60_000))
+	if err := market.CheckReceipt(lease, terms, market.Head{}, first, 10_000); err != nil || first.Bill.Disk != 700 {
+		t.Errorf("disk costs %d: %v", first.Bill.Disk, err)
+	}
+	head := market.HeadOf(first, market.HashOf(first.Body()))
+	for kept, code := range map[int64]market.Code{60_000: "", 59_999: market.CodeReceiptChain, 120_000: ""} {
+		r := priced(keptReceipt(markettest.Receipt(lease, head, 10_000, market.ReceiptInterval), kept))
+		if err := market.CheckReceipt(lease, terms, head, r, 10_000); market.CodeOf(err) != code {
+			t.Errorf("kept %d: %v", kept, err)
+		}
+	}
+	for seen, code := range map[int64]market.Code{60_000: "", 58_000: "", 57_000: market.CodeReceiptTime, 0: market.CodeReceiptTime} {
+		if err := market.CheckKept(first, seen); market.CodeOf(err) != code {
+			t.Errorf("seen %d: %v", seen, err)
+		}
 	}
 }
 

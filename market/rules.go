@@ -23,6 +23,7 @@ type Rules struct {
 
 	Bidders string `cbor:"10,keyasint" json:"bidders"`                     // BiddersAnyone or BiddersTrusted
 	Content string `cbor:"11,keyasint,omitempty" json:"content,omitempty"` // what the owner allows, for people; at most MaxContent bytes
+	Brings  bool   `cbor:"12,keyasint,omitempty" json:"brings,omitempty"`  // renters may bring an image
 }
 
 func (r Rules) validate() error {

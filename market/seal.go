@@ -19,6 +19,7 @@ const (
 	KindLease    Kind = "lease"
 	KindReceipt  Kind = "receipt"
 	KindReject   Kind = "reject"
+	KindExtend   Kind = "extend"
 	KindOutcome  Kind = "outcome"
 	KindDelegate Kind = "delegate"
 

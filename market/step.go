@@ -12,8 +12,8 @@ const (
 // loses one (see Pending). An event that does not fit the state changes nothing and is an error with code CodeBadState,
 // unless it is a late echo of something already known, which is ignored.
 //
-// Invariants: billed time and total never fall; the total never exceeds the budget, nor the billed time the leased time;
-// ended stays ended; a draft never changes until it is agreed.
+// Invariants: billed time, kept time and total never fall; the total never exceeds the budget, nor the billed time the leased time;
+// ended stays ended; a draft never changes until it is agreed; an attempt begins only once the cards of the one before are clean.
 func Step(l Lease, now Instant, e Event) (Lease, []Action, error) {
 	if _, ok := e.(Restarted); ok {
 		l = l.rebase(now)
@@ -48,6 +48,12 @@ func Step(l Lease, now Instant, e Event) (Lease, []Action, error) {
 		return l.scrubbed(now, e)
 	case Removed:
 		return l.removed(now)
+	case Begin:
+		return l.begin(now)
+	case Resume:
+		return l.resume(now)
+	case Extend:
+		return l.extend(e)
 	}
 	return l, nil, l.misfit(e)
 }
@@ -62,7 +68,9 @@ func Pending(l Lease) []Action {
 			actions = append(actions, Prepare{})
 		}
 	case JobPreparing:
-		actions = append(actions, Prepare{})
+		if !l.Ready {
+			actions = append(actions, Prepare{})
+		}
 	case JobStarting:
 		actions = append(actions, Start{})
 	case JobStopping:
@@ -99,20 +107,12 @@ func (l Lease) after(from, to JobState, now Instant, actions ...Action) (Lease, 
 	return l, nil, nil
 }
 
-func (l Lease) prepared(now Instant) (Lease, []Action, error) {
-	if l.Job == JobGranted {
-		l.Ready = l.Early
-		return l, nil, nil
-	}
-	return l.after(JobPreparing, JobStarting, now, Start{})
-}
-
 func (l Lease) signed(now Instant) (Lease, []Action, error) {
 	switch {
 	case l.Job == JobGranted && now.Wall-l.Since >= l.Terms.HoldMs:
 		return l.lapse(now)
 	case l.Job == JobGranted && l.Ready:
-		return l.into(JobStarting, now), []Action{Start{}}, nil
+		return l.into(JobPreparing, now).launch(now)
 	case l.Job == JobGranted:
 		return l.into(JobPreparing, now), []Action{Prepare{}}, nil
 	case l.Reason == ReasonHoldExpired:
@@ -125,25 +125,37 @@ func (l Lease) failed(now Instant, e Failed) (Lease, []Action, error) {
 	if l.Job != JobPreparing && l.Job != JobStarting && l.Job != JobStopping {
 		return l, nil, l.misfit(e)
 	}
-	l.Code = e.Code
+	if e.Code != "" {
+		l.Code = e.Code
+	}
 	if l.Job == JobStopping {
 		e.Reason = l.Reason
+	}
+	if l.Attempt > 0 && (l.Job != JobStopping || l.Keeping) {
+		return l.unmade(now, e.Reason)
 	}
 	return l.finish(now, Exit{Reason: e.Reason, Code: failedCode})
 }
 
 func (l Lease) exited(now Instant, e Exited) (Lease, []Action, error) {
 	switch l.Job {
-	case JobEnded:
+	case JobEnded, JobPaused:
 		return l, nil, nil
 	case JobGranted:
 		return l, nil, l.misfit(e)
 	}
 	if e.RanMs > 0 {
-		l.Meter.BilledMs = min(l.Meter.BilledMs, max(e.RanMs, l.claimed()))
+		l.Meter.BilledMs = min(l.Meter.BilledMs, max(l.Base.BilledMs+e.RanMs, l.claimed()))
 	}
 	exit := Exit{Reason: ReasonCompleted, Code: e.Code}
 	switch {
+	case l.Keeping && e.Lost && !l.Ready: // a new attempt that was never made
+		return l.unmade(now, l.Reason)
+	case l.Keeping && !e.Lost:
+		l.Disk = l.Attempt // though nobody may have said that it was made
+		return l.pause(now, Exit{Reason: l.Reason, Code: e.Code})
+	case l.Keeping: // and its disk is gone with it
+		exit.Reason = ReasonLost
 	case l.Job == JobStopping:
 		exit.Reason = l.Reason
 	case e.Lost:
@@ -159,7 +171,7 @@ func (l Lease) exited(now Instant, e Exited) (Lease, []Action, error) {
 // finish ends the job. Its slots stay held until the memory of the cards that it may have used is overwritten.
 func (l Lease) finish(now Instant, exit Exit) (Lease, []Action, error) {
 	l = l.end(now, exit)
-	l.Wiping = l.Touched
+	l.Wiping, l.Keeping = l.Touched, false
 	l, actions, err := l.propose(now)
 	if l.Wiping {
 		actions = append(actions, Scrub{})
@@ -197,8 +209,13 @@ func (l Lease) tick(now Instant) (Lease, []Action, error) {
 	case l.Job == JobGranted && inState >= l.Terms.HoldMs:
 		return l.lapse(now)
 	case l.Job == JobPreparing && inState >= l.Terms.PrepareMs:
+		if l.Awaits() {
+			l.Code = CodeUploadMissing
+		}
+		l.Keeping = l.Attempt > 0
 		return l.halt(now, ReasonPrepare, 0)
 	case l.Job == JobStarting && inState >= StartMs:
+		l.Keeping = l.Attempt > 0
 		return l.halt(now, ReasonStart, 0)
 	case l.Job == JobRunning:
 		if reason := l.over(now); reason != "" {
@@ -207,7 +224,12 @@ func (l Lease) tick(now Instant) (Lease, []Action, error) {
 		return l.propose(now)
 	case l.Job == JobStopping && inState >= l.Terms.NoticeMs+stopAgainMs:
 		return l, []Action{EndJob{}}, nil
-	case l.Job == JobEnded && !l.Gone && (inState >= RetentionMs || l.Reason == ReasonHoldExpired):
+	case l.Job == JobPaused:
+		if reason := l.overKept(now); reason != "" {
+			return l.giveUp(now, reason)
+		}
+		return l.propose(now)
+	case l.Job == JobEnded && !l.Gone && (inState >= RetentionMs || l.Reason == ReasonHoldExpired || l.Discard):
 		return l, []Action{Remove{}}, nil
 	}
 	return l, nil, nil
@@ -215,15 +237,13 @@ func (l Lease) tick(now Instant) (Lease, []Action, error) {
 
 // over names the limit at which a running job must stop, or "".
 func (l Lease) over(now Instant) Reason {
+	terms := l.Current()
 	switch {
 	case !l.fits(l.Meter.BilledMs+1, l.Meter.SeenIn, l.Meter.SeenOut):
-		if l.Terms.Most() < l.Terms.Budget {
-			return ReasonCredit
-		}
-		return ReasonBudget
-	case l.Meter.BilledMs >= l.Terms.DurationMs:
+		return l.spentReason()
+	case l.Meter.BilledMs >= terms.DurationMs:
 		return ReasonExpired
-	case now.Wall >= l.Terms.Deadline:
+	case now.Wall >= terms.Deadline:
 		return ReasonDeadline
 	case !l.Away && l.Meter.BilledMs-l.Head.BilledMs-l.AwayMs > l.Terms.Limits.UnsignedMs:
 		return ReasonUnsigned
@@ -233,7 +253,18 @@ func (l Lease) over(now Instant) Reason {
 	return ""
 }
 
+// spentReason says what ran out when nothing more can be billed.
+func (l Lease) spentReason() Reason {
+	if t := l.Current(); t.Most() < t.Budget {
+		return ReasonCredit
+	}
+	return ReasonBudget
+}
+
 func (l Lease) stop(now Instant, e Stop) (Lease, []Action, error) {
+	if e.Keep {
+		return l.keep(now, e)
+	}
 	grace := l.Terms.NoticeMs
 	if e.Kill || l.Job != JobRunning {
 		grace = 0
@@ -243,6 +274,11 @@ func (l Lease) stop(now Instant, e Stop) (Lease, []Action, error) {
 		return l, nil, NewError(CodeLeaseEnded, "reason", string(l.Reason))
 	case l.Job == JobGranted:
 		return l.lapse(now)
+	case l.Job == JobPaused:
+		return l.giveUp(now, e.Reason)
+	}
+	l.Keeping = l.Keeping && e.Reason != ReasonRenter // only the renter gives its disk up
+	switch {
 	case l.Job == JobStopping && !e.Kill:
 		return l, nil, nil
 	case l.Job == JobStopping:
@@ -279,7 +315,7 @@ func (l Lease) rejected(now Instant) (Lease, []Action, error) {
 	if l.Draft == nil {
 		return l, nil, l.misfit(Rejected{})
 	}
-	l.Debt = DebtDisputed
+	l.Debt, l.Keeping = DebtDisputed, false
 	if l.Job == JobEnded {
 		return l, nil, nil
 	}
@@ -299,7 +335,7 @@ func (l Lease) propose(now Instant) (Lease, []Action, error) {
 	r := Receipt{
 		Lease: l.ID, Seq: l.Head.Seq + 1, Prev: l.Head.Hash, Kind: ReceiptInterval,
 		BilledMs: l.Meter.BilledMs, UnbilledMs: l.Meter.UnbilledMs, Usage: usage, Bill: bill,
-		Slots: l.Meter.Slots, WallMs: now.Wall,
+		Slots: l.Meter.Slots, WallMs: now.Wall, KeptMs: l.Meter.KeptMs,
 	}
 	if l.Job == JobEnded {
 		r.Kind, r.Exit = ReceiptFinal, l.Exit
@@ -313,6 +349,8 @@ func (l Lease) due() bool {
 	switch {
 	case l.Job == JobEnded:
 		return true
+	case l.Job == JobPaused:
+		return since > 0 || l.Meter.KeptMs-l.Head.KeptMs >= KeptIntervalMs
 	case l.Job != JobRunning:
 		return false
 	case l.Head.Seq == 0:

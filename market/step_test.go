@@ -11,7 +11,7 @@ import (
 
 // drawEvent draws any event, sensible or not.
 func drawEvent(t *rapid.T, l market.Lease) market.Event {
-	switch rapid.IntRange(0, 15).Draw(t, "event") {
+	switch rapid.IntRange(0, 20).Draw(t, "event") {
 	case 0:
 		return market.Signed{}
 	case 1:
@@ -32,13 +32,20 @@ func drawEvent(t *rapid.T, l market.Lease) market.Event {
 	case 8:
 		return market.Rejected{}
 	case 9:
-		return market.Stop{Reason: market.ReasonRenter, Kill: rapid.Bool().Draw(t, "kill")}
+		return market.Stop{Reason: market.ReasonRenter, Kill: rapid.Bool().Draw(t, "kill"), Keep: rapid.Bool().Draw(t, "keep")}
 	case 10:
 		return market.Restarted{}
 	case 11:
 		return market.Removed{}
 	case 12:
 		return market.Scrubbed{Cards: []market.CardWipe{{Bytes: 1}}}
+	case 13:
+		return market.Begin{}
+	case 14, 15:
+		return market.Resume{}
+	case 16:
+		add, ms := rapid.Int64Range(-5, 50_000).Draw(t, "more budget"), rapid.Int64Range(-5, 500_000).Draw(t, "more time")
+		return market.Extend{Extension: l.Terms.Extend(l.ID, l.Extension, ms, market.Micro(add), markettest.Now)}
 	}
 	return market.Tick{In: rapid.Int64Range(0, 1e12).Draw(t, "in"), Out: rapid.Int64Range(0, 1e12).Draw(t, "out")}
 }
@@ -55,14 +62,18 @@ func TestStepKeepsItsPromises(t *testing.T) {
 		if rapid.Bool().Draw(t, "limited credit") {
 			terms.Limits.Credit = rapid.Int64Range(0, 100_000).Draw(t, "credit")
 		}
+		terms.Upload = rapid.SampledFrom([]int64{0, 0, 5}).Draw(t, "upload")
 		now := market.Instant{Mono: 1000, Wall: markettest.Now}
 		l := market.NewLease(market.LeaseID{1}, terms, now, rapid.Bool().Draw(t, "early"))
-		var observed int64 // what an honest witness saw running at most
-		for range 60 {
+		var observed, kept int64 // what an honest witness saw running, and kept, at most
+		for range 80 {
 			gap := rapid.SampledFrom([]int64{0, 1, 900, 1000, 1100, 30_000, 200_000}).Draw(t, "gap")
 			now.Mono, now.Wall = now.Mono+gap, now.Wall+gap+rapid.Int64Range(-5, 5).Draw(t, "drift")
 			if l.Job == market.JobRunning {
 				observed += gap
+			}
+			if l.Job == market.JobPaused {
+				kept += gap
 			}
 			e := drawEvent(t, l)
 			next, actions, _ := market.Step(l, now, e)
@@ -70,28 +81,44 @@ func TestStepKeepsItsPromises(t *testing.T) {
 			if next.Meter.BilledMs > observed {
 				t.Fatalf("billed %d ms of %d that were observed", next.Meter.BilledMs, observed)
 			}
+			if next.Meter.KeptMs > kept {
+				t.Fatalf("billed %d ms of a kept disk, of %d that it was kept", next.Meter.KeptMs, kept)
+			}
 			l = next
 		}
 	})
 }
 
 func checkStep(t *rapid.T, old, l market.Lease, actions []market.Action) {
+	terms := l.Current()
 	switch {
-	case l.Total() > l.Terms.Most():
-		t.Fatalf("total %s is over the budget of %s", l.Total(), l.Terms.Most())
+	case l.Total() > terms.Most():
+		t.Fatalf("total %s is over the budget of %s", l.Total(), terms.Most())
+	case l.Total() < old.Head.Total || l.Meter.KeptMs < old.Meter.KeptMs || l.PausedMs < old.PausedMs:
+		t.Fatal("what was used, or the time of the pauses, fell")
+	case terms.Budget < old.Current().Budget || terms.DurationMs < old.Current().DurationMs || terms.Deadline < old.Current().Deadline:
+		t.Fatal("a limit of the terms fell")
+	case (l.Job == market.JobStarting || l.Job == market.JobRunning) && l.Awaits():
+		t.Fatal("a job started before all that it needs was sent")
+	case l.Job == market.JobPaused && (l.Exit == nil || l.Gone || l.Keeping || l.Debt != market.DebtOpen):
+		t.Fatal("a paused lease is over")
+	case l.Attempt < old.Attempt || l.Disk < old.Disk || l.Disk > l.Attempt || l.Job == market.JobRunning && l.Disk != l.Attempt:
+		t.Fatal("an attempt or its disk came back")
+	case l.Attempt > old.Attempt && (old.Job != market.JobPaused || old.Holds()):
+		t.Fatal("an attempt began before the one before had left its cards")
 	case l.Meter.In > l.Meter.SeenIn || l.Meter.Out > l.Meter.SeenOut || l.Meter.In < old.Meter.In || l.Meter.Out < old.Meter.Out:
 		t.Fatal("traffic was billed that was not seen, or the bill for it fell")
-	case l.Wiping && l.Job != market.JobEnded || old.Job == market.JobEnded && l.Wiping && !old.Wiping:
+	case l.Wiping && l.Job != market.JobEnded && l.Job != market.JobPaused || old.Job == market.JobEnded && l.Wiping && !old.Wiping:
 		t.Fatal("cards are wiped that a job may use, or again")
 	case l.Touched && old.Holds() && !l.Holds() && len(l.Cards) == 0:
 		t.Fatal("slots are free before the memory of their cards is overwritten")
-	case l.Meter.BilledMs > l.Terms.DurationMs:
+	case l.Meter.BilledMs > terms.DurationMs || l.AttemptMs() < 0:
 		t.Fatal("billed more than was leased")
 	case old.Job == market.JobEnded && l.Job != market.JobEnded:
 		t.Fatal("an ended job came back")
-	case old.Head.Seq > l.Head.Seq || old.Head.BilledMs > l.Head.BilledMs || old.Head.Total > l.Head.Total:
+	case old.Head.KeptMs > l.Head.KeptMs || old.Head.Seq > l.Head.Seq || old.Head.BilledMs > l.Head.BilledMs || old.Head.Total > l.Head.Total:
 		t.Fatal("the agreed head fell")
-	case l.Draft != nil && l.Draft.BilledMs > l.Meter.BilledMs:
+	case l.Draft != nil && (l.Draft.BilledMs > l.Meter.BilledMs || l.Draft.KeptMs > l.Meter.KeptMs):
 		t.Fatal("the meter fell below its own draft")
 	case old.Draft != nil && l.Draft != nil && l.Draft.Seq == old.Draft.Seq && market.HashOf(l.Draft.Body()) != market.HashOf(old.Draft.Body()):
 		t.Fatal("a draft changed")
@@ -103,7 +130,7 @@ func checkStep(t *rapid.T, old, l market.Lease, actions []market.Action) {
 		if !ok {
 			continue
 		}
-		if err := market.CheckReceipt(l.ID, l.Terms, l.Head, p.Receipt, market.Unlimited); err != nil {
+		if err := market.CheckReceipt(l.ID, l.Terms.Extended(l.Extension), l.Head, p.Receipt, market.Unlimited); err != nil {
 			t.Fatalf("an honest receipt is refused: %v", err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 // Times that the protocol fixes. The lease's terms carry the ones that were agreed.
 const (
 	HoldMs    = int64(30_000)  // a grant's hold
-	PrepareMs = int64(180_000) // free preparation before the slots are freed again
+	PrepareMs = int64(180_000) // free preparation before the slots are freed again, where nothing is sent: see PrepareFor
 	StartMs   = int64(60_000)  // from the order to start until the job must run
 )
 
@@ -57,10 +57,11 @@ func Grant(o Offer, b Bid, bid Hash, slots []Slot, now int64, nonce Nonce) Terms
 	t := Terms{
 		Offer: b.Offer, Bid: bid, Rig: o.Rig, RigOwner: o.Owner, Renter: b.Renter, RenterOwner: b.Owner,
 		Resources: o.Share(len(slots)), Mode: b.Mode, Prices: o.Prices, Budget: b.Budget, DurationMs: b.DurationMs,
-		Issued: now, HoldMs: HoldMs, PrepareMs: PrepareMs, NoticeMs: o.Rules.NoticeMs,
+		Issued: now, HoldMs: HoldMs, NoticeMs: o.Rules.NoticeMs,
 		FirstMs: o.Rules.FirstMs, IntervalMs: b.IntervalMs, GraceMs: o.Rules.GraceMs, Limits: b.Limits, Job: b.Job,
-		Simulated: o.Simulated, Nonce: nonce, Egress: o.Rules.Egress,
+		Simulated: o.Simulated, Nonce: nonce, Egress: o.Rules.Egress, Upload: b.Upload,
 	}
+	t.PrepareMs = PrepareFor(o, len(slots), b.Upload)
 	t.Resources.DiskMB = o.DiskMB(len(slots), b.Resources.DiskMB)
 	t.Deadline = now + t.HoldMs + t.PrepareMs + StartMs + t.DurationMs
 	for _, s := range slots {
@@ -120,6 +121,13 @@ func (t Terms) UsageAt(billedMs, in, out int64) Usage {
 	return UsageAt(billedMs, len(t.Slots), t.Resources.DiskMB, in, out)
 }
 
+// UsedBy returns the usage that a running time, and a time for which only the disk was kept, come to under the terms.
+func (t Terms) UsedBy(billedMs, keptMs, in, out int64) Usage {
+	u := t.UsageAt(billedMs, in, out)
+	u.DiskMBMs += keptMs * t.Resources.DiskMB
+	return u
+}
+
 // UsageAt returns the usage that a running time with slots, disk and traffic comes to.
 func UsageAt(billedMs int64, slots int, diskMB, in, out int64) Usage {
 	return Usage{SlotMs: billedMs * int64(slots), DiskMBMs: billedMs * diskMB, InBytes: in, OutBytes: out}
@@ -136,8 +144,10 @@ func (t Terms) validate() error {
 		return bad("its budget or duration is out of range")
 	case t.Issued <= 0 || t.Deadline < t.Issued || t.Deadline-t.Issued > 2*maxLeaseTime.Milliseconds():
 		return bad("its window is out of range")
-	case t.Resources.negative():
-		return bad("its resources are negative")
+	case t.Resources.outOfRange():
+		return bad("its resources are out of range")
+	case t.Upload < 0 || t.Upload > maxUpload:
+		return bad("its upload is out of range")
 	case t.Limits.UnsignedMs <= 0 || t.Limits.UnattendedMs < Unlimited || t.Limits.Credit < Unlimited:
 		return bad("its limits are out of range")
 	}
@@ -177,6 +187,8 @@ func CheckGrant(t Terms, o Offer, b Bid, bid Hash, now int64) error {
 		{"job", t.Job == b.Job},
 		{"simulated", t.Simulated == o.Simulated},
 		{"egress", t.Egress == o.Rules.Egress},
+		{"upload", t.Upload == b.Upload},
+		{"preparation", t.PrepareMs >= PrepareFor(o, int(b.Count), b.Upload)},
 		{"hold", now-t.Issued < t.HoldMs+MaxClockSkew.Milliseconds()},
 	}
 	for _, c := range checks {

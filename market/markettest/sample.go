@@ -107,6 +107,43 @@ func Evidence() market.Evidence {
 	}
 }
 
+// Extension returns the next extension of a lease of the sample terms: ten minutes and half a dollar more.
+func Extension(lease market.LeaseID, last *market.Extension) market.Extension {
+	return Terms().Extend(lease, last, 600_000, 500_000, Now+5000)
+}
+
+// Consented returns an extension's bytes with the signatures of both.
+func Consented(e market.Extension) []byte {
+	return market.Consent(market.SealExtension(Network, Renter(), e), Rig()).Encode()
+}
+
+// Kept returns the evidence of a lease that was extended twice, ran for 10 seconds, was paused for an hour, and ran until 700 seconds
+// were billed, which is more than was leased at first.
+func Kept() market.Evidence {
+	e := Evidence()
+	lease, err := market.DecodeSealed(e.Lease)
+	if err != nil {
+		panic(err) // the samples fit together
+	}
+	first := Extension(lease.ID(), nil)
+	e.Extensions = [][]byte{Consented(first), Consented(Extension(lease.ID(), &first))}
+	e.Receipts = nil
+	var head market.Head
+	for i, billed := range []int64{10_000, 10_000, 700_000} {
+		kind := market.ReceiptInterval
+		if i == 2 {
+			kind = market.ReceiptFinal
+		}
+		r := Receipt(lease.ID(), head, billed, kind)
+		if i > 0 {
+			r.KeptMs = 3_600_000
+			r.Usage = Terms().UsedBy(billed, r.KeptMs, 0, 0)
+		}
+		e.Receipts, head = append(e.Receipts, both(r)), market.HeadOf(r, market.HashOf(r.Body()))
+	}
+	return e
+}
+
 // Outcome returns what the sample rig says at last: the card's memory is overwritten and the disk destroyed.
 func Outcome(lease market.LeaseID) market.Outcome {
 	at := Now + 80_000 + market.RetentionMs
