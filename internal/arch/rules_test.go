@@ -36,11 +36,12 @@ func mayImport() map[string][]string {
 
 		"internal/tunnel":   {},
 		"internal/filesync": {},
-		"internal/door":     {"internal/tunnel", "internal/filesync"},
+		"internal/checkpoint": {},
+		"internal/door":     {"internal/checkpoint", "internal/tunnel", "internal/filesync"},
 
 		"internal/view":   {"market"},
-		"internal/host":   {"market", "internal/view", "internal/tunnel", "nvml", "runtime"},
-		"internal/renter": {"market", "internal/view", "internal/tunnel", "internal/filesync", "nvml/proof"},
+		"internal/host":   {"market", "internal/view", "internal/tunnel", "nvml", "runtime", "runtime/archive"},
+		"internal/renter": {"market", "internal/view", "internal/tunnel", "internal/filesync", "internal/checkpoint", "nvml/proof"},
 		"internal/store":  {"market", "internal/host", "internal/renter"},
 		"internal/api":    {"market", "internal/view", "internal/tunnel"},
 		"internal/config": {},
@@ -153,9 +154,9 @@ func owners() []owner {
 		{"github.com/pkg/sftp", []string{"internal/door"}},
 		{"github.com/creack/pty", []string{"internal/door"}},
 		{"mvdan.cc/sh/v3", []string{"internal/door"}},
-		{"filippo.io/age", []string{"internal/door", "internal/renter"}},
+		{"filippo.io/age", []string{"internal/checkpoint", "internal/door", "internal/renter"}},
 		{"lukechampine.com/blake3", []string{"internal/filesync"}},
-		{"github.com/klauspost/compress", []string{"internal/filesync", "internal/door"}},
+		{"github.com/klauspost/compress", []string{"internal/checkpoint"}},
 		{"github.com/go-git/go-git/v5/plumbing/format/gitignore", []string{"internal/filesync"}},
 
 		{"modernc.org/sqlite", []string{"internal/store"}},

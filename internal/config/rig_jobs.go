@@ -26,9 +26,16 @@ type Jobs struct {
 	AllowImages []string // names with * for any letters, or digests; empty: all images
 	DenyImages  []string // as AllowImages; wins over it
 	Content     string   // what jobs may be about, in the owner's words, as offers show it
+	Images      string   // ImagesAny or ImagesListed
 	MaxImage    int64    // bytes of an image, unpacked
 	Power       int64    // watts that a leased card may take; 0: the card's own limit
 }
+
+// What Jobs.Images can be.
+const (
+	ImagesAny    = "any"    // renters may bring images of their own
+	ImagesListed = "listed" // only those that the rig has
+)
 
 // Line is the household's line, and what jobs may take of it.
 type Line struct {
@@ -77,6 +84,13 @@ func jobTable() []spec[Rig] {
 		{
 			Knob:  Knob{Name: "jobs.content", Kind: KindText, Doc: "What jobs may be about, in your words; offers show it. At most 500 characters."},
 			field: func(r *Rig) any { return &r.Jobs.Content }, check: checkContent,
+		},
+		{
+			Knob: Knob{
+				Name: "jobs.images", Kind: KindText, Default: ImagesAny,
+				Doc: "any: renters may bring images of their own, within the two lists above. listed: only images that the rig has.",
+			},
+			field: func(r *Rig) any { return &r.Jobs.Images }, check: oneOf(ImagesAny, ImagesListed),
 		},
 		{
 			Knob:  Knob{Name: "jobs.max_image", Kind: KindSize, Default: "64GiB", Min: 1 << 20, Max: 1 << 42, Doc: "The most that an image may take on disk, unpacked."},

@@ -16,6 +16,7 @@ network = "internet"
 allow_images = ["pytorch*", "sha256:abc"]
 deny_images = ["miner*"]
 content = "research only"
+images = "listed"
 max_image = "20GiB"
 power = 250
 
@@ -35,7 +36,7 @@ pool = "10.219.0.0/16"
 		t.Fatal(err)
 	}
 	jobs := config.Jobs{
-		Network: "internet", AllowImages: []string{"pytorch*", "sha256:abc"}, DenyImages: []string{"miner*"}, Content: "research only",
+		Network: "internet", AllowImages: []string{"pytorch*", "sha256:abc"}, DenyImages: []string{"miner*"}, Content: "research only", Images: config.ImagesListed,
 		MaxImage: 20 << 30, Power: 250,
 	}
 	line := config.Line{
@@ -67,6 +68,7 @@ func TestALabsJobsStayOnTheirMachineUnlessToldOtherwise(t *testing.T) {
 func TestRefusesALineThatCannotBe(t *testing.T) {
 	for name, value := range map[string]string{
 		"jobs.network":       "lan",
+		"jobs.images":        "some",
 		"jobs.max_image":     "1KiB",
 		"jobs.power":         "-1",
 		"line.up":            "40Mb",

@@ -69,7 +69,9 @@ func open(cfg config.Rig, command []string, log *slog.Logger) (*process.Engine, 
 	if err != nil {
 		return nil, fmt.Errorf("find this program, which supervises the jobs: %w", err)
 	}
-	return process.New(process.Config{Root: cfg.Paths.Jobs, Command: slices.Concat([]string{self}, command), Log: log})
+	return process.New(process.Config{
+		Root: cfg.Paths.Jobs, Command: slices.Concat([]string{self}, command), DoorProgram: []string{self, "inside", "door"}, Log: log,
+	})
 }
 
 // engine is a process engine as the core wants it: there is nothing to wait for and nothing to look after.

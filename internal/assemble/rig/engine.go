@@ -51,7 +51,7 @@ func openEngine(cfg config.Rig, describe *descriptions, log *slog.Logger) (*engi
 		Address: cfg.Containerd.Address, Namespace: cfg.Containerd.Namespace, Binary: cfg.Containerd.Binary,
 		LoggerPath: self, LoggerArgs: []string{LoggerCommand}, LogDir: filepath.Join(cfg.Paths.Jobs, "logs"), VolumeDir: cfg.Paths.Volumes,
 		CgroupParent: cgroupParent(cfg.Paths), Networks: networks, Devices: describe.devices, MaxImageBytes: cfg.Jobs.MaxImage,
-		CheckProgram: insideProgram(self, "check"), WaitProgram: wait, Spares: spares, Log: log,
+		CheckProgram: insideProgram(self, "check"), WaitProgram: wait, DoorProgram: insideProgram(self, "door"), Spares: spares, Log: log,
 	})
 	if err != nil {
 		return nil, err
@@ -59,9 +59,9 @@ func openEngine(cfg config.Rig, describe *descriptions, log *slog.Logger) (*engi
 	return &engine{e, describe}, nil
 }
 
-// insideProgram is what runs inside jobs for us, to try out what keeps them from the machine or to wait for one: the program
-// haggle, which is static and lies beside this one. Where it does not, nothing is tried out, and the rig promises less, and no
-// container waits for its job.
+// insideProgram is what runs inside jobs for us, to try out what keeps them from the machine, to wait for one, or to be one's
+// door: the program haggle, which is static and lies beside this one. Where it does not, nothing is tried out and the rig
+// promises less, no container waits for its job, and nobody enters one.
 func insideProgram(self, command string) []string {
 	haggle := filepath.Join(filepath.Dir(self), "haggle")
 	if _, err := os.Stat(haggle); err != nil {

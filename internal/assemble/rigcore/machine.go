@@ -17,7 +17,7 @@ func readMachine(cfg config.Rig) (host.Machine, error) {
 	}
 	var err error
 	// The database is on the same disk as the engine's folder, and there already.
-	if m.DiskFree, err = diskFree(cfg.Paths.Database); err != nil {
+	if m.DiskFree, _, err = space(cfg.Paths.Database); err != nil {
 		return m, fmt.Errorf("read the free disk: %w", err)
 	}
 	if market.IsLab(cfg.Network) {

@@ -4,11 +4,12 @@ package rigcore
 
 import "golang.org/x/sys/unix"
 
-// diskFree returns the bytes that are free for us on a file's disk.
-func diskFree(path string) (int64, error) {
+// space returns the bytes of a file's disk: those that are free for us, and all.
+func space(path string) (free, total int64, err error) {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(path, &fs); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	return int64(fs.Bavail) * int64(fs.Bsize), nil //nolint:unconvert // its type differs between systems
+	block := int64(fs.Bsize) //nolint:unconvert // its type differs between systems
+	return int64(fs.Bavail) * block, int64(fs.Blocks) * block, nil
 }

@@ -33,15 +33,15 @@ func describe(m *host.Machine) error {
 	return nil
 }
 
-// diskFree returns the bytes that are free for us on a file's disk.
-func diskFree(path string) (int64, error) {
+// space returns the bytes of a file's disk: those that are free for us, and all.
+func space(path string) (free, total int64, err error) {
 	folder, err := windows.UTF16PtrFromString(filepath.Dir(path))
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	var free uint64
-	if err := windows.GetDiskFreeSpaceEx(folder, &free, nil, nil); err != nil {
-		return 0, err
+	var ours, all uint64
+	if err := windows.GetDiskFreeSpaceEx(folder, &ours, &all, nil); err != nil {
+		return 0, 0, err
 	}
-	return int64(free), nil
+	return int64(ours), int64(all), nil
 }

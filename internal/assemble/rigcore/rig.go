@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -185,6 +186,8 @@ func (r *Rig) newHost(ctx context.Context) (*host.Daemon, error) {
 		Net: market.NetFacts{Reach: reach}, Egress: egress, Credit: credit, Content: jobs.Content,
 		Images:       host.ImageRules{Allow: jobs.AllowImages, Deny: jobs.DenyImages},
 		PowerLimitMW: 1000 * jobs.Power, Power: power, Clock: clock(r.begun), Log: r.log,
+		Bring: jobs.Images == config.ImagesAny, Spool: filepath.Join(filepath.Dir(r.cfg.Rig.Paths.Database), "brought"),
+		SpoolSpace:    func() (free, total int64, err error) { return space(r.cfg.Rig.Paths.Database) },
 		OffersChanged: func() { r.announce() },
 	})
 }
