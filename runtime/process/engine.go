@@ -21,7 +21,12 @@ type Config struct {
 	Root string
 	// Command is the program and its first arguments that run Supervise with the folder that comes as the last argument.
 	Command []string
-	Log     *slog.Logger // nil discards
+	// DoorProgram is the program and its first arguments that a job is entered through: "haggle inside door". It listens on the
+	// unix socket that comes as its last argument, prints "ready" in a line, and ends at SIGTERM. Before the socket come
+	// --root with the folder that is the job's /work and, for a job that has stopped, --idle with how long it stays without
+	// a path. nil: no job can be entered.
+	DoorProgram []string
+	Log         *slog.Logger // nil discards
 }
 
 // Engine runs jobs as plain processes, see the package's documentation. Make one with New; Close it in the end.
@@ -94,6 +99,9 @@ func (e *Engine) adopt() error {
 		j := &entry{folder: folder(e.jobDir(id)), ended: make(chan struct{})}
 		r, err := j.folder.read()
 		if err != nil {
+			return err
+		}
+		if err := e.takeOver(id, r.job); err != nil {
 			return err
 		}
 		e.jobs[id] = j
@@ -261,7 +269,7 @@ func (e *Engine) Sweep(ctx context.Context, keep func(id string) bool) (runtime.
 		if !strings.HasPrefix(dir.Name(), ".") {
 			continue
 		}
-		if err := removeAll(e.jobDir(dir.Name())); err != nil {
+		if err := folder(e.jobDir(dir.Name())).destroy(); err != nil {
 			errs = append(errs, err)
 			continue
 		}

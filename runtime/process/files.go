@@ -36,6 +36,7 @@ const (
 	fileStop    = "stop.json"
 	fileEnded   = "ended.json"
 	fileRoom    = "ended.room"
+	workFolder  = "work"
 )
 
 // lastWordSize is the room that is kept for a job's last word, in bytes.
@@ -49,7 +50,8 @@ type job struct {
 	Args    []string // with the program's own name first
 	Env     []string
 	Dir     string
-	Log     int64 // bytes
+	From    string `json:",omitempty"` // the job whose work folder becomes this one's
+	Log     int64  // bytes
 }
 
 // started is the order to start, before Pid is known, and the running process afterwards.

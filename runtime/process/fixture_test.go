@@ -25,12 +25,14 @@ const patience = 30 * time.Second
 // TestMain makes the test binary the supervisor too, and the program of every image, which is called /probe.
 func TestMain(m *testing.M) {
 	switch {
-	case os.Args[0] == "/probe":
+	case os.Args[0] == "/probe", len(os.Args) > 1 && os.Args[1] == "door":
 		terminate := make(chan os.Signal, 1)
 		signal.Notify(terminate, syscall.SIGTERM)
 		os.Exit(runtimetest.Probe(context.Background(), &runtimetest.Process{
 			Args: os.Args, Env: os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr, Terminate: terminate,
 		}))
+	case len(os.Args) > 1 && os.Args[1] == "babble":
+		fmt.Println("hello")
 	case len(os.Args) == 3 && os.Args[1] == "supervise":
 		if err := process.Supervise(os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -62,12 +64,13 @@ func file(t *testing.T, path, from string) archive.File {
 // world is one engine and its folder.
 type world struct {
 	root   string
+	door   []string
 	engine *process.Engine
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{root: filepath.Join(t.TempDir(), "engine")}
+	w := &world{root: filepath.Join(t.TempDir(), "engine"), door: []string{self(t), "door"}}
 	w.open(t)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -85,7 +88,7 @@ func newWorld(t *testing.T) *world {
 // open makes an engine, as a new program would.
 func (w *world) open(t *testing.T) {
 	t.Helper()
-	e, err := process.New(process.Config{Root: w.root, Command: []string{self(t), "supervise"}})
+	e, err := process.New(process.Config{Root: w.root, Command: []string{self(t), "supervise"}, DoorProgram: w.door})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,75 +7,11 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"haggle/runtime"
 )
-
-// Create implements runtime.Runtime.
-func (e *Engine) Create(ctx context.Context, spec runtime.Spec) error {
-	if err := spec.Validate(); err != nil {
-		return fmt.Errorf("create job: %w", err)
-	}
-	e.changing.Lock()
-	defer e.changing.Unlock()
-	_, r, err := e.find(ctx, spec.ID)
-	switch {
-	case err == nil && r.job.Hash == spec.Hash():
-		return nil
-	case err == nil:
-		return fmt.Errorf("create job %s: %w", spec.ID, runtime.ErrConflict)
-	case !errors.Is(err, runtime.ErrNotFound):
-		return err
-	}
-	j, err := e.plan(spec)
-	if err == nil {
-		err = e.make(spec.ID, j)
-	}
-	if err != nil {
-		return fmt.Errorf("create job %s: %w", spec.ID, err)
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.jobs[spec.ID] = &entry{folder: folder(e.jobDir(spec.ID)), ended: make(chan struct{})}
-	return nil
-}
-
-// plan puts together what the supervisor needs.
-func (e *Engine) plan(spec runtime.Spec) (job, error) {
-	for _, d := range spec.Devices {
-		if d.Class != runtime.SimulatedGPU {
-			return job{}, fmt.Errorf("device %s=%s: %w", d.Class, d.UUID, runtime.ErrUnsupported)
-		}
-	}
-	img, err := e.image(spec.Image)
-	if err != nil {
-		return job{}, err
-	}
-	args := spec.Args
-	if len(args) == 0 {
-		args = img.Cmd
-	}
-	return job{
-		Hash: spec.Hash(), Labels: spec.Labels,
-		Program: filepath.Join(e.imageDir(img.Digest), "root", img.Program), Args: slices.Concat(img.Entrypoint, args),
-		Env: runtime.JobEnv(spec, img.Env), Dir: filepath.Join(e.jobDir(spec.ID), "work"), Log: spec.WithDefaults().LogLimitBytes,
-	}, nil
-}
-
-// make makes a job's folder; it appears whole or not at all.
-func (e *Engine) make(id string, j job) error {
-	dir := folder(e.jobDir(".new-" + id))
-	if err := errors.Join(removeAll(string(dir)), os.MkdirAll(dir.file("work"), 0o700)); err != nil {
-		return err
-	}
-	if err := errors.Join(os.WriteFile(dir.log(), nil, 0o600), writeFile(dir.file(fileJob), j)); err != nil {
-		return err
-	}
-	return os.Rename(string(dir), e.jobDir(id))
-}
 
 // Start implements runtime.Runtime.
 func (e *Engine) Start(ctx context.Context, id string) error {
@@ -189,15 +125,18 @@ func (e *Engine) Remove(ctx context.Context, id string) error {
 	}
 	e.changing.Lock()
 	defer e.changing.Unlock()
+	if err := e.closeDoor(ctx, folder(e.jobDir(id))); err != nil {
+		return fmt.Errorf("remove job %s: close its door: %w", id, err)
+	}
 	e.mu.Lock()
 	delete(e.jobs, id)
 	e.mu.Unlock()
-	trash := e.jobDir(".gone-" + id)
-	err := os.Rename(e.jobDir(id), trash)
+	trash := folder(e.jobDir(".gone-" + id))
+	err := os.Rename(e.jobDir(id), string(trash))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil // by another call
 	}
-	if err = errors.Join(err, removeAll(trash)); err != nil {
+	if err = errors.Join(err, trash.destroy()); err != nil {
 		return fmt.Errorf("remove job %s: %w", id, err)
 	}
 	return nil
@@ -293,9 +232,4 @@ func (e *Engine) Usage(ctx context.Context, id string) (runtime.Usage, error) {
 		return runtime.Usage{}, fmt.Errorf("usage of job %s: %w", id, runtime.ErrNotFound)
 	}
 	return runtime.Usage{CPUNanos: r.ended.CPUNanos}, nil
-}
-
-// Enter implements runtime.Runtime.
-func (e *Engine) Enter(context.Context, string) (runtime.Conn, error) {
-	return nil, runtime.ErrUnsupported
 }

@@ -25,16 +25,21 @@ func pids(t *testing.T, w *world, id string) (job, supervisor int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(started.Pid) + "/stat")
+	return started.Pid, parent(t, started.Pid)
+}
+
+func parent(t *testing.T, pid int) int {
+	t.Helper()
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		t.Fatal(err)
 	}
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	supervisor, err = strconv.Atoi(string(fields[1]))
-	if err != nil || supervisor < 2 {
-		t.Fatalf("the job's parent is %s: %v", fields[1], err)
+	is, err := strconv.Atoi(string(fields[1]))
+	if err != nil || is < 2 {
+		t.Fatalf("the parent of %d is %s: %v", pid, fields[1], err)
 	}
-	return started.Pid, supervisor
+	return is
 }
 
 func runs(pid int) bool {
@@ -85,5 +90,75 @@ func TestASupervisorOutlivesTheSignalsThatEndDaemons(t *testing.T) {
 	}
 	if s := w.await(t, "a"); s.Exit == nil || s.Exit.Code != 143 {
 		t.Errorf("%+v, exit %+v", s, s.Exit)
+	}
+}
+
+func TestADoorEndsWithItsJobAndWithItsSupervisor(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, w *world, supervisor int){
+		"the job is killed": func(t *testing.T, w *world, _ int) {
+			t.Helper()
+			if err := w.engine.Kill(w.context(t), "a"); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"the job is lost": func(t *testing.T, w *world, supervisor int) {
+			t.Helper()
+			if err := errors.Join(w.engine.Close(), syscall.Kill(supervisor, syscall.SIGKILL)); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { w.open(t) })
+		},
+		"its own supervisor is killed": func(t *testing.T, w *world, _ int) {
+			t.Helper()
+			if err := syscall.Kill(parent(t, w.doorPid(t, "a")), syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.start(t, "a", "stubborn")
+			w.read(t, "a", 0, "ready")
+			w.ask(t, "a", "hello")
+			door := w.doorPid(t, "a")
+			_, supervisor := pids(t, w, "a")
+			end(t, w, supervisor)
+			await(t, func() bool { return !runs(door) })
+		})
+	}
+}
+
+func TestSecretsAreInMemoryUntilTheJobIsRemoved(t *testing.T) {
+	w := newWorld(t)
+	w.create(t, "image", "exit", "0")
+	images, err := w.engine.Images(w.context(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := runtime.Spec{ID: "a", Image: images[0].Digest, Args: []string{"cat", "../secrets/token"}, Secrets: map[string][]byte{"token": []byte("s3cret\x00")}}
+	for range 2 {
+		if err := w.engine.Create(w.context(t), spec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	folder, err := os.Readlink(filepath.Join(w.root, "jobs", "a", "secrets"))
+	if err != nil || !strings.HasPrefix(folder, "/dev/shm/") {
+		t.Fatalf("secrets in %s: %v", folder, err)
+	}
+	info, err := os.Stat(folder)
+	if err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v: %v", info, err)
+	}
+	if err := w.engine.Start(w.context(t), "a"); err != nil {
+		t.Fatal(err)
+	}
+	if out, _ := w.read(t, "a", 0, ""); out != "s3cret\x00" {
+		t.Errorf("the job reads %q", out)
+	}
+	if err := w.engine.Remove(w.context(t), "a"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("they are left: %v", err)
 	}
 }

@@ -26,8 +26,8 @@ const (
 	reportOK = "started"
 )
 
-// Supervise is the main function of a supervisor: it runs the job of a folder that an Engine has made, until the job has
-// ended. The first line that it prints on stdout says whether the job has started; afterwards it closes stdout. It must be a
+// Supervise is the main function of a supervisor: it runs the job of a folder that an Engine has made, or a job's door, until
+// that has ended. The first line that it prints on stdout says whether it has started; afterwards Supervise closes stdout. It must be a
 // process of its own, see Config.Command. Signals that ask a process to end do not end it, as its end is the job's.
 func Supervise(dir string) error {
 	signals := make(chan os.Signal, 1)
@@ -35,6 +35,9 @@ func Supervise(dir string) error {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	// On Linux the job is killed with the thread that started it.
 	goruntime.LockOSThread()
+	if _, err := os.Stat(folder(dir).file(fileDoor)); err == nil {
+		return superviseDoor(folder(dir))
+	}
 	s, err := start(folder(dir))
 	if err != nil {
 		fmt.Fprintln(os.Stdout, err)

@@ -72,6 +72,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("PUT "+pathImages, s.importImage)
 	mux.HandleFunc("GET "+pathLog, s.log)
 	mux.HandleFunc("GET "+pathWatch, s.watch)
+	mux.HandleFunc("POST "+pathEnter, s.enter)
 	return mux
 }
 

@@ -135,15 +135,20 @@ func (c *Client) send(outer, bound context.Context, method, path string, body io
 		return r, nil
 	}
 	defer r.Body.Close()
+	return nil, c.refused(outer, r)
+}
+
+// refused is the error that a response tells.
+func (c *Client) refused(outer context.Context, r *http.Response) error {
 	data, err := readAll(r.Body, maxAnswer)
 	if err != nil {
-		return nil, c.away(outer, err)
+		return c.away(outer, err)
 	}
 	var a apology
 	if err := decode(data, &a); err != nil {
-		return nil, fmt.Errorf("%s %s: status %d: %w: %w", method, path, r.StatusCode, runtime.ErrUnavailable, err)
+		return fmt.Errorf("%s %s: status %d: %w: %w", r.Request.Method, r.Request.URL.Path, r.StatusCode, runtime.ErrUnavailable, err)
 	}
-	return nil, a.err()
+	return a.err()
 }
 
 // away is what the caller is told when a call broke off: that he gave up, or that the helper is away.
@@ -274,9 +279,4 @@ func (c *Client) SetPowerLimit(ctx context.Context, uuid string, milliwatt int64
 	var answer powerAnswer
 	err := c.ask(ctx, http.MethodPost, pathPower, powerRequest{UUID: uuid, Milliwatt: milliwatt}, &answer)
 	return answer.Now, err
-}
-
-// Enter implements runtime.Runtime.
-func (c *Client) Enter(context.Context, string) (runtime.Conn, error) {
-	return nil, runtime.ErrUnsupported
 }

@@ -31,6 +31,7 @@ type engine struct {
 	created []runtime.Spec
 	create  func(ctx context.Context) error                  // in place of the fake's Create
 	log     func(ctx context.Context) (io.ReadCloser, error) // in place of the fake's Log
+	enter   func(ctx context.Context) (runtime.Conn, error)  // in place of the fake's Enter
 	stopped chan struct{}                                    // closed when Stop is called
 }
 
@@ -73,6 +74,13 @@ func (e *engine) Log(ctx context.Context, id string, offset int64, follow bool) 
 		return e.log(ctx)
 	}
 	return e.Fake.Log(ctx, id, offset, follow)
+}
+
+func (e *engine) Enter(ctx context.Context, id string) (runtime.Conn, error) {
+	if e.enter != nil {
+		return e.enter(ctx)
+	}
+	return e.Fake.Enter(ctx, id)
 }
 
 // spec is a job of the fake's image.

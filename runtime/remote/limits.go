@@ -19,6 +19,7 @@ type Limits struct {
 	Calls       int   // at work at a time, beside streams; more wait; default 64
 	Streams     int   // logs being read at a time; more are refused; default 128
 	Watches     int   // at a time; more are refused; default 8
+	Paths       int   // into jobs, open at a time, not counted as connections; more are refused; default 1024
 }
 
 func (l Limits) withDefaults() Limits {
@@ -30,6 +31,7 @@ func (l Limits) withDefaults() Limits {
 	setDefault(&l.Calls, 64)
 	setDefault(&l.Streams, 128)
 	setDefault(&l.Watches, 8)
+	setDefault(&l.Paths, 1024)
 	return l
 }
 

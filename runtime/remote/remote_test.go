@@ -37,7 +37,7 @@ func TestASpecCrossesWhole(t *testing.T) {
 		ID: "whole", Labels: map[string]string{"lease": "l"}, Image: e.image.Digest,
 		Args: []string{"", "a b", "\xff\xfe not UTF-8", "<&>\u2028"}, Env: []string{"A=\x80", "B="}, Workdir: "/srv",
 		Devices: []runtime.DeviceID{{Class: "nvidia.com/gpu", UUID: "GPU-1"}}, CPUMillis: 1500, MemoryBytes: 1 << 30, Pids: 77,
-		ShmBytes: 1 << 20, LogLimitBytes: 1 << 16, DiskBytes: 1 << 30,
+		ShmBytes: 1 << 20, LogLimitBytes: 1 << 16, DiskBytes: 1 << 30, From: "before",
 		Network: runtime.Network{Mode: runtime.NetworkInternet, UpBits: 1e6, DownBits: 1e7},
 		Secrets: map[string][]byte{"token": []byte("s3cr\x00t\xff"), "empty": {}},
 	}

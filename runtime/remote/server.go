@@ -67,6 +67,7 @@ type Server struct {
 	imports  chan struct{} // one at a time: the sum of all images is asked before
 	streams  chan struct{}
 	watches  chan struct{}
+	paths    chan struct{}
 	ended    chan struct{}  // closed when Run ends
 	busy     sync.WaitGroup // requests being answered
 }
@@ -94,7 +95,7 @@ func NewServer(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, calls: make(chan struct{}, cfg.Limits.Calls), imports: make(chan struct{}, 1),
 		streams: make(chan struct{}, cfg.Limits.Streams), watches: make(chan struct{}, cfg.Limits.Watches),
-		ended: make(chan struct{}),
+		paths: make(chan struct{}, cfg.Limits.Paths), ended: make(chan struct{}),
 	}
 	routes := s.routes()
 	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -24,6 +24,7 @@ const (
 	pathKill         = "/v1/jobs/{id}/kill"
 	pathUsage        = "/v1/jobs/{id}/usage"
 	pathLog          = "/v1/jobs/{id}/log"
+	pathEnter        = "/v1/jobs/{id}/enter"
 	pathWatch        = "/v1/watch"
 	pathSweep        = "/v1/sweep"
 	pathCapabilities = "/v1/capabilities"

@@ -18,7 +18,8 @@ import (
 // Subject is what Conformance examines.
 type Subject struct {
 	Runtime runtime.Runtime
-	// Program is the file /probe of the image: Probe as a program. An engine without files may bring any content.
+	// Program is the file /probe of the image: Probe as a program. An engine without files may bring any content. The engine's
+	// program for doors is Probe, too, with its command "door".
 	Program archive.File
 	// Patience bounds one step, as a slow machine needs it. Nothing waits for its end when all goes well.
 	Patience time.Duration
@@ -33,8 +34,8 @@ type suite struct {
 	jobs  int
 }
 
-// Conformance holds an engine to what package runtime promises. It leaves nothing behind in the engine but one
-// image.
+// Conformance holds an engine to what package runtime promises. It leaves nothing behind in the engine but two
+// images.
 func Conformance(t *testing.T, subject Subject) {
 	subject.Program.Path, subject.Program.Mode = "/probe", 0o755
 	s := &suite{Subject: subject}
@@ -61,6 +62,12 @@ func Conformance(t *testing.T, subject Subject) {
 		"usage grows, and the total stays after the end":      s.usage,
 		"a removed job is gone, a running one too":            s.remove,
 		"a sweep removes what is not kept":                    s.sweep,
+		"a job is entered before, during and after its run":   s.enterStates,
+		"many paths lead into one job":                        s.enterMany,
+		"much goes both ways over a path":                     s.enterMuch,
+		"a path ends with the job":                            s.enterEnds,
+		"a job takes over the disk of a stopped one":          s.from,
+		"a disk that cannot be taken over stays":              s.fromRefusals,
 		"the engine names itself":                             s.probe,
 	} {
 		t.Run(name, test)
@@ -256,8 +263,9 @@ func (s *suite) unknown(t *testing.T) {
 	_, statusErr := r.Status(ctx, "nobody")
 	_, usageErr := r.Usage(ctx, "nobody")
 	_, logErr := r.Log(ctx, "nobody", 0, true)
+	_, enterErr := r.Enter(ctx, "nobody")
 	for name, err := range map[string]error{
-		"status": statusErr, "usage": usageErr, "log": logErr, "start": r.Start(ctx, "nobody"),
+		"status": statusErr, "usage": usageErr, "log": logErr, "enter": enterErr, "start": r.Start(ctx, "nobody"),
 		"stop": r.Stop(ctx, "nobody", 0), "kill": r.Kill(ctx, "nobody"),
 	} {
 		if !errors.Is(err, runtime.ErrNotFound) {

@@ -26,6 +26,10 @@ import (
 //
 // Close only closes the watchers: as an engine outlives its client, a Fake serves the next one. Shutdown ends it.
 type Fake struct {
+	// Door is the door of every job: it gets the far end of each path, which is closed when it returns; it must return soon
+	// after the path has ended. nil echoes, and answers what the command "door" of Probe answers. Set it before the first call of Enter.
+	Door func(id string, c runtime.Conn)
+
 	mu       sync.Mutex
 	programs map[string]Program
 	images   map[string]fakeImage // by name
@@ -63,6 +67,7 @@ func (f *Fake) Shutdown() {
 	f.mu.Lock()
 	for _, j := range f.jobs {
 		f.kill(j, 0)
+		j.closePaths()
 	}
 	f.closeWatchers()
 	f.mu.Unlock()
@@ -195,10 +200,18 @@ func (f *Fake) create(spec runtime.Spec, img fakeImage) error {
 	if len(args) == 0 || f.programs[args[0]] == nil {
 		return fmt.Errorf("create job %s: %w: no program for %q", spec.ID, runtime.ErrInvalidSpec, args)
 	}
+	disk := &Disk{}
+	if spec.From != "" {
+		var err error
+		if disk, err = f.takeDisk(spec); err != nil {
+			return fmt.Errorf("create job %s: %w", spec.ID, err)
+		}
+	}
 	ctx, kill := context.WithCancel(context.Background())
 	f.jobs[spec.ID] = &fakeJob{
 		spec: spec, args: args, env: runtime.JobEnv(spec, img.config.Env), state: runtime.Created,
 		ctx: ctx, cancel: kill, ended: make(chan struct{}), terminate: make(chan os.Signal, 1), log: newMemoryLog(spec.LogLimitBytes),
+		disk: disk, paths: map[*pathEnd]struct{}{},
 	}
 	return nil
 }
@@ -288,6 +301,7 @@ func (f *Fake) Remove(ctx context.Context, id string) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	j.closePaths()
 	delete(f.jobs, id)
 	return nil
 }

@@ -25,6 +25,9 @@ type fakeJob struct {
 	ended     chan struct{} // closed with the state Stopped
 	terminate chan os.Signal
 	log       *memoryLog
+	disk      *Disk                 // nil once another job has it
+	paths     map[*pathEnd]struct{} // far ends that are open
+	entered   int
 
 	state           runtime.State
 	started, exited time.Time
@@ -36,10 +39,13 @@ type fakeJob struct {
 
 // run is the goroutine of a running job.
 func (f *Fake) run(j *fakeJob) {
+	f.mu.Lock()
+	disk := j.disk
+	f.mu.Unlock()
 	code := f.programs[j.args[0]](j.ctx, &Process{
 		Args: slices.Clone(j.args), Env: slices.Clone(j.env), Terminate: j.terminate,
 		Stdout: j.log.writer.Stdout(), Stderr: j.log.writer.Stderr(),
-		Alloc: func(n int64) { f.alloc(j, n) },
+		Alloc: func(n int64) { f.alloc(j, n) }, Disk: disk,
 	})
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -84,6 +90,7 @@ func (f *Fake) end(j *fakeJob, code int) {
 		j.exit = &exit
 	}
 	j.log.end()
+	j.closePaths()
 	j.cancel()
 	close(j.ended)
 	f.tell(runtime.Event{ID: j.spec.ID, Kind: runtime.EventExited, Exit: j.status().Exit, At: j.exited})
@@ -249,9 +256,4 @@ func (f *Fake) Probe(ctx context.Context) (runtime.Capabilities, error) {
 func digestOf(s string) string {
 	sum := sha256.Sum256([]byte(strings.TrimSpace(s)))
 	return "sha256:" + hex.EncodeToString(sum[:])
-}
-
-// Enter implements runtime.Runtime.
-func (f *Fake) Enter(context.Context, string) (runtime.Conn, error) {
-	return nil, runtime.ErrUnsupported
 }

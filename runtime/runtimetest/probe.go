@@ -24,6 +24,8 @@ type Process struct {
 	Terminate <-chan os.Signal
 	// Alloc takes and touches memory. Beyond the job's limit it does not return before the job is dead.
 	Alloc func(bytes int64)
+	// Disk is where write and cat find their files; nil is the machine.
+	Disk *Disk
 }
 
 // Probe is the program of the conformance suite. Its first argument is a command:
@@ -46,6 +48,9 @@ type Process struct {
 //	mknod PATH N N   makes a character device
 //	fetch HOST:PORT  what a TCP server says, to its end
 //	fill PATH        writes a file until that fails, prints why, then does as polite
+//	door ADDRESS     listens on a unix socket (@NAME: an abstract one), prints "ready" and echoes every path until SIGTERM, see
+//	                 answerPath for two questions that it answers; --idle DURATION ends it when no path was open for so long,
+//	                 --root DIR is the folder that it takes for /work
 func Probe(ctx context.Context, p *Process) int {
 	if len(p.Args) < 2 {
 		fmt.Fprintln(p.Stderr, "probe: no command")
@@ -73,6 +78,8 @@ func Probe(ctx context.Context, p *Process) int {
 		return fetch(ctx, p, rest)
 	case "cat", "write", "stat", "fill", "open", "mknod":
 		return files(ctx, p, p.Args[1], rest)
+	case "door":
+		return door(ctx, p, rest)
 	case "polite":
 		return polite(ctx, p)
 	case "stubborn":

@@ -16,7 +16,7 @@ func files(ctx context.Context, p *Process, command string, args []string) int {
 	var err error
 	switch {
 	case command == "write" && len(args) == 2:
-		err = os.WriteFile(args[0], []byte(args[1]), 0o644)
+		err = p.Disk.write(args[0], []byte(args[1]))
 	case command == "fill" && len(args) == 1:
 		if err = fill(args[0]); err != nil {
 			fmt.Fprintln(p.Stdout, err)
@@ -30,7 +30,7 @@ func files(ctx context.Context, p *Process, command string, args []string) int {
 		}
 	case command == "cat":
 		for _, path := range args {
-			if err = cat(p.Stdout, path); err != nil {
+			if err = cat(p, path); err != nil {
 				break
 			}
 		}
@@ -82,13 +82,18 @@ func open(path string) string {
 	return "opened"
 }
 
-func cat(w io.Writer, path string) error {
+func cat(p *Process, path string) error {
+	if p.Disk != nil {
+		data, err := p.Disk.read(path)
+		_, _ = p.Stdout.Write(data)
+		return err
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	_, err = io.Copy(w, f)
+	_, err = io.Copy(p.Stdout, f)
 	return err
 }
 
