@@ -15,6 +15,9 @@ import (
 // maxLeases bounds the leases that a rig looks after at a time, those included whose job has ended and whose disk is kept.
 const maxLeases = 4096
 
+// maxSending bounds the leases of one renter that wait for what it sends before the start: they cost it nothing.
+const maxSending = 4
+
 // How long a bid waits for a slot whose card's memory is being overwritten, and how often it looks.
 const (
 	wipePatience = 5 * time.Second
@@ -60,7 +63,7 @@ func (d *Daemon) tryGrant(ctx context.Context, peer market.Key, m market.BidMess
 	if err != nil {
 		return nil, err
 	}
-	image, err := d.image(m.Job.Image)
+	image, err := d.image(m.Job)
 	if err != nil {
 		return nil, err
 	}
@@ -77,12 +80,12 @@ func (d *Daemon) tryGrant(ctx context.Context, peer market.Key, m market.BidMess
 	}
 	now := d.cfg.Clock()
 	terms := market.Grant(offer, bid, sealedBid.Hash(), slots, now.Wall, nonce)
-	if err := d.admitDisk(terms); err != nil {
+	if err := d.admitDisk(terms, m.Job.Archive); err != nil {
 		return nil, err
 	}
 	sealed := market.SealTerms(d.cfg.Network, d.cfg.Key, terms)
 	record := Record{
-		Lease: market.NewLease(sealed.ID(), terms, now, m.Job.EnvHash == market.Env{}.Hash(m.Job.Salt)), Sealed: sealed.Encode(),
+		Lease: market.NewLease(sealed.ID(), terms, now, early(m.Job)), Sealed: sealed.Encode(),
 		Offer: m.Offer, Bid: m.Bid, Job: m.Job, Image: image,
 	}
 	// What was promised to a renter that has just gone is still stored: the hold frees it.
@@ -129,21 +132,30 @@ func (d *Daemon) admit(m market.BidMessage, bid market.Bid) (market.Offer, error
 	if err := market.Admit(offer, sealed.Hash(), bid, d.cfg.Clock().Wall); err != nil {
 		return offer, err
 	}
-	if err := m.Job.Validate(); err != nil {
+	if err := market.AdmitJob(offer, bid, m.Job); err != nil {
 		return offer, err
 	}
-	if m.Job.Hash() != bid.Job {
-		return offer, market.NewError(market.CodeBadRecord, "kind", "job", "why", "it is not the job of the bid")
+	if m.Job.Archive > 0 && !d.cfg.Bring {
+		return offer, market.NewError(market.CodeNoBring) // the owner has changed its mind since
 	}
 	return offer, nil
 }
 
-// image finds the image that a job names by its digest.
-func (d *Daemon) image(digest string) (market.ImageName, error) {
+// early reports whether a job needs nothing that its renter gives only with its signature.
+func early(job market.Job) bool {
+	return job.Archive == 0 && job.Secrets == 0 && job.EnvHash == market.Env{}.Hash(job.Salt)
+}
+
+// image finds the image that a job names by its digest, or reports whether its renter may bring it.
+func (d *Daemon) image(job market.Job) (market.ImageName, error) {
 	images, up := d.engine.facts()
 	if !up {
 		return market.ImageName{}, market.NewError(market.CodeEngineDown)
 	}
+	if job.Archive > 0 {
+		return d.bring(job)
+	}
+	digest := job.Image
 	var names []string
 	for _, i := range images {
 		if i.Digest == digest {
@@ -157,24 +169,35 @@ func (d *Daemon) image(digest string) (market.ImageName, error) {
 	return market.ImageName{}, market.NewError(market.CodeImageUnknown, "image", digest, "images", strings.Join(names, ", "))
 }
 
-// admitRenter keeps one key from holding slots that it does not sign for.
+// admitRenter keeps one key from holding slots that it does not sign for, or whose job never begins.
 func (d *Daemon) admitRenter(renter market.Key) error {
 	leases := d.all()
 	if len(leases) >= maxLeases {
 		return market.NewError(market.CodeTooMany)
 	}
+	sending := 0
 	for _, l := range leases {
-		if s := l.snapshot(); s.Job == market.JobGranted && s.Terms.Renter == renter {
+		s := l.snapshot()
+		if s.Terms.Renter != renter {
+			continue
+		}
+		if s.Job == market.JobGranted {
 			return market.NewError(market.CodeTooMany)
 		}
+		if s.Job == market.JobPreparing && s.Awaits() {
+			sending++
+		}
+	}
+	if sending >= maxSending {
+		return market.NewError(market.CodeTooMany)
 	}
 	return nil
 }
 
-// admitDisk reports whether the disk that is to be granted is there now: the offer of a bid may be older than other leases.
-func (d *Daemon) admitDisk(t market.Terms) error {
+// admitDisk reports whether the disk that is to be granted, beside the archive that is to come, is there now: the offer of a bid may be older than other leases.
+func (d *Daemon) admitDisk(t market.Terms, archive int64) error {
 	granted := t.Resources.DiskMB * bytesPerMB
-	if d.cfg.Machine.DiskFree > 0 && (granted < minDiskBytes || granted > d.diskFree()) {
+	if d.cfg.Machine.DiskFree > 0 && (granted < minDiskBytes || granted > d.diskFree()-archive) {
 		return market.NewError(market.CodeNoRoom)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"haggle/market"
@@ -44,6 +45,12 @@ type Config struct {
 	// PowerLimitMW is the most power in milliwatts that a leased card may take; 0 leaves the cards as they are. It needs Power.
 	PowerLimitMW int64
 	Power        nvml.PowerLimiter
+	// Bring lets renters bring images of their own, which lie in the folder Spool until their job is made. The folder is made
+	// where it is missing, with mode 0700; nothing else may be in it.
+	Bring bool
+	Spool string
+	// SpoolSpace tells how many bytes are free where Spool is, and how many there are in all. nil looks at nothing.
+	SpoolSpace func() (free, total int64, err error)
 	// OffersChanged, where set, is called after Offers has changed. It must not wait.
 	OffersChanged func()
 }
@@ -77,6 +84,7 @@ func DefaultRules() market.Rules {
 func (cfg Config) rules() market.Rules {
 	r := cfg.Rules
 	r.Egress, r.Content = cfg.Egress == runtime.NetworkInternet, cfg.Content
+	r.Brings = cfg.Bring
 	r.Bidders, r.Credit = market.BiddersTrusted, int64(DefaultCredit)
 	if market.IsLab(cfg.Network) {
 		r.Bidders, r.Credit = market.BiddersAnyone, market.Unlimited
@@ -103,6 +111,8 @@ func (cfg Config) check() error {
 	switch {
 	case cfg.PowerLimitMW < 0 || cfg.PowerLimitMW > 0 && cfg.Power == nil:
 		return errors.New("rig cannot limit its cards' power: the limit is negative, or nothing can set it")
+	case cfg.Bring && !filepath.IsAbs(cfg.Spool):
+		return errors.New("rig needs an absolute folder for the images that renters bring")
 	case tooSlow(cfg.Machine.SlotUp) || tooSlow(cfg.Machine.SlotDown):
 		return fmt.Errorf("rig cannot promise %d and %d bits a second: at least %d or nothing", cfg.Machine.SlotUp, cfg.Machine.SlotDown, minBits)
 	case cfg.Egress != runtime.NetworkNone && cfg.Egress != runtime.NetworkInternet:

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -29,6 +30,7 @@ type Daemon struct {
 	instance market.Nonce // of the store; written before ready is closed
 	rack     rack
 	engine   engine
+	spool    spool
 
 	ready   chan struct{} // closed once the stored leases are known
 	stopped chan struct{} // closed when Run begins to end
@@ -40,7 +42,7 @@ type Daemon struct {
 
 	mu      sync.Mutex
 	leases  map[market.LeaseID]*lease
-	jobs    map[string]*lease // the same by their id in the engine
+	jobs    map[string]*lease // the same by their first id in the engine
 	chosen  Settings
 	offer   []byte
 	buckets []string
@@ -85,7 +87,11 @@ func New(cfg Config) (*Daemon, error) {
 		leases: map[market.LeaseID]*lease{}, jobs: map[string]*lease{}, skewed: map[market.Key]time.Duration{},
 	}
 	d.rack = rack{driver: cfg.Cards, salt: cfg.Salt, tick: cfg.Tick, power: cfg.PowerLimitMW, log: cfg.Log, fault: d.faulty}
-	d.engine = engine{rt: cfg.Runtime, log: cfg.Log, allowed: cfg.Images.check}
+	d.engine = engine{
+		rt: cfg.Runtime, log: cfg.Log, allowed: cfg.Images.check,
+		brought: map[string]string{}, importing: map[string]string{}, shown: map[proof]struct{}{},
+	}
+	d.spool = spool{dir: cfg.Spool, space: cfg.SpoolSpace}
 	return d, nil
 }
 
@@ -107,6 +113,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		d.enter(l)
 		wg.Go(func() { l.run(ctx) })
 	}
+	d.sweepSpool()
 	close(d.ready)
 	var sweep sync.Once
 	wg.Go(func() {
@@ -153,15 +160,24 @@ func (d *Daemon) recall(ctx context.Context) ([]*lease, error) {
 // sweep removes from the engine what no lease keeps.
 func (d *Daemon) sweep(ctx context.Context) {
 	report, err := d.cfg.Runtime.Sweep(ctx, func(job string) bool {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		return d.jobs[job] != nil
+		return d.jobLease(job) != nil
 	})
 	if err != nil && ctx.Err() == nil {
 		d.log.Warn("sweep", slog.Any("err", err))
 	}
 	if n := len(report.Jobs) + len(report.Snapshots) + len(report.Logs); n > 0 {
 		d.log.Info("swept", slog.Int("jobs", len(report.Jobs)), slog.Int("snapshots", len(report.Snapshots)), slog.Int("logs", len(report.Logs)))
+	}
+}
+
+// sweepSpool deletes the archives that no lease waits for.
+func (d *Daemon) sweepSpool() {
+	waited := map[string]bool{}
+	for _, l := range d.all() {
+		waited[filepath.Base(d.spool.path(l.id))] = archiveDue(l.snapshot(), l.wants)
+	}
+	if err := d.spool.sweep(func(name string) bool { return waited[name] }); err != nil {
+		d.log.Warn("sweep archives", slog.Any("err", err))
 	}
 }
 
@@ -195,14 +211,14 @@ func (d *Daemon) adopt(l *lease) {
 func (d *Daemon) enter(l *lease) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.leases[l.id], d.jobs[l.job] = l, l
+	d.leases[l.id], d.jobs[l.base] = l, l
 }
 
 // forget takes a lease off the lists when its goroutine ends.
 func (d *Daemon) forget(l *lease) {
 	d.mu.Lock()
 	delete(d.leases, l.id)
-	delete(d.jobs, l.job)
+	delete(d.jobs, l.base)
 	d.mu.Unlock()
 	close(l.done)
 }
@@ -213,22 +229,23 @@ func (d *Daemon) lease(id market.LeaseID) *lease {
 	return d.leases[id]
 }
 
+// jobLease returns the lease of a job in the engine, whichever attempt it is; nil for a stranger's.
+func (d *Daemon) jobLease(job string) *lease {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.jobs[job[:min(len(job), baseLength)]]
+}
+
 // hint passes on that a job has ended.
 func (d *Daemon) hint(job string) {
-	d.mu.Lock()
-	l := d.jobs[job]
-	d.mu.Unlock()
-	if l != nil {
+	if l := d.jobLease(job); l != nil {
 		l.hint()
 	}
 }
 
 // full passes on that a job's disk is full.
 func (d *Daemon) full(job string) {
-	d.mu.Lock()
-	l := d.jobs[job]
-	d.mu.Unlock()
-	if l != nil {
+	if l := d.jobLease(job); l != nil {
 		l.full.Store(true)
 		l.hint()
 	}

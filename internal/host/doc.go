@@ -17,7 +17,8 @@
 //	 ├── the offer's renewal
 //	 └── one sweep of what no lease keeps, once the engine answers
 //
-// ServeLease and ServeTunnel run in their callers' goroutines and leave none behind.
+// ServeLease and ServeTunnel run in their callers' goroutines and leave none behind. A path into a job is bytes that this package
+// passes on and does not read; an archive is written by the stream that brings it, and read by the lease's worker.
 //
 // # Locks
 //
@@ -26,8 +27,12 @@
 //	Daemon.grants    from the choice of slots until the lease is stored: two bids never get one slot
 //	Daemon.signing   while an offer is signed or the owner's choices are stored
 //	Daemon.mu        maps and the current offer; never held for I/O
+//	intake.mu        which stream may write a lease's archive; held for no I/O
+//	paths.mu         the paths that are open into a lease; never held for I/O
 //	rack.mu          the cards' health and readings; never held for I/O
 //	engine.mu        what the engine said of itself; never held for I/O
+//
+// A job's secrets are in memory alone: in its lease, and in the engine. The store never sees one.
 //
 // A lease's state has no lock: its goroutine owns it and publishes a copy after each step for everybody else to read.
 package host

@@ -35,12 +35,15 @@ type engine struct {
 	// epoch is 0 while the engine does not answer, and another number each time that it comes back.
 	epoch atomic.Int64
 
-	mu     sync.Mutex
-	about  runtime.Capabilities
-	images []market.ImageName
-	denied map[string]error // by digest: images that the owner does not allow
-	known  bool             // it has answered at least once
-	fault  error            // why it does not answer
+	mu        sync.Mutex
+	about     runtime.Capabilities
+	images    []market.ImageName
+	denied    map[string]error   // by digest: images that the owner does not allow
+	brought   map[string]string  // by name: the digests of images that renters brought
+	importing map[string]string  // the same of those that are being imported
+	shown     map[proof]struct{} // who brought them, as far as this program has seen it
+	known     bool               // it has answered at least once
+	fault     error              // why it does not answer
 }
 
 // run watches until ctx ends. up is called each time that the engine has come back, news when it has more to tell of itself, gone
@@ -106,8 +109,12 @@ func (e *engine) ask(ctx context.Context) error {
 		return fmt.Errorf("list images: %w", err)
 	}
 	var images []market.ImageName
-	denied := map[string]error{}
+	denied, brought := map[string]error{}, map[string]string{}
 	for _, i := range list {
+		if strings.HasPrefix(i.Name, broughtPrefix) {
+			brought[i.Name] = i.Digest // offers say nothing of them
+			continue
+		}
 		if err := e.allowed(i); err != nil {
 			denied[i.Digest] = err
 			continue
@@ -118,7 +125,7 @@ func (e *engine) ask(ctx context.Context) error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.about, e.images, e.denied, e.known, e.fault = about, images, denied, true, nil
+	e.about, e.images, e.denied, e.brought, e.known, e.fault = about, images, denied, brought, true, nil
 	return nil
 }
 

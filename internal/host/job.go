@@ -29,6 +29,9 @@ const (
 type task struct {
 	kind  taskKind
 	grace time.Duration // of taskEnd
+	// secrets are for taskPrepare and taskStart; hopeful says that lost ones may still come again.
+	secrets map[string][]byte
+	hopeful bool
 }
 
 // result is what came of it.
@@ -66,7 +69,9 @@ func (t task) timeout() time.Duration {
 // unless that is an end at least as soon.
 func (l *lease) order(ctx context.Context, t task) {
 	w := &l.worker
-	same := func(other task) bool { return other.kind == t.kind && other.grace <= t.grace }
+	same := func(other task) bool {
+		return other.kind == t.kind && other.grace <= t.grace && other.hopeful == t.hopeful && (other.secrets == nil) == (t.secrets == nil)
+	}
 	// A look in flight may have seen what was before the hint that asks for this one.
 	underway := w.busy != nil && same(*w.busy) && !w.dropped && t.kind != taskLook
 	if underway || slices.ContainsFunc(w.queue, same) {
@@ -148,9 +153,9 @@ func (d *Daemon) carryOut(ctx context.Context, r Record, t task) result {
 	var err error
 	switch t.kind {
 	case taskPrepare:
-		res.events, err = d.prepare(ctx, r)
+		res.events, err = d.prepare(ctx, r, t)
 	case taskStart:
-		res.events, err = d.start(ctx, r)
+		res.events, err = d.start(ctx, r, t)
 		res.running = err == nil
 	case taskEnd:
 		res.events, err = d.endJob(ctx, r, t.grace)
@@ -161,9 +166,7 @@ func (d *Daemon) carryOut(ctx context.Context, r Record, t task) result {
 	case taskScrub:
 		res.events, err = d.wipe(ctx, r)
 	case taskRemove:
-		if err = d.cfg.Runtime.Remove(ctx, jobID(r.Lease.ID)); err == nil {
-			res.events = []market.Event{market.Removed{}}
-		}
+		res.events, err = d.remove(ctx, r)
 	}
 	if ctx.Err() == nil {
 		res.err = err
@@ -173,9 +176,16 @@ func (d *Daemon) carryOut(ctx context.Context, r Record, t task) result {
 }
 
 // prepare makes the container. An error without an event is one that passes.
-func (d *Daemon) prepare(ctx context.Context, r Record) ([]market.Event, error) {
+func (d *Daemon) prepare(ctx context.Context, r Record, t task) ([]market.Event, error) {
+	if r.Job.Secrets > 0 && t.secrets == nil {
+		return d.prepareBlind(ctx, r, t)
+	}
 	spec, err := d.spec(r)
+	if err == nil && r.Job.Archive > 0 && r.Lease.Attempt == 0 {
+		err = d.importImage(ctx, r)
+	}
 	if err == nil {
+		spec.Secrets = t.secrets
 		err = d.cfg.Runtime.Create(ctx, spec)
 	}
 	switch {
@@ -187,13 +197,28 @@ func (d *Daemon) prepare(ctx context.Context, r Record) ([]market.Event, error) 
 	return []market.Event{market.Failed{Reason: market.ReasonPrepare, Code: failure(err)}}, fmt.Errorf("prepare job: %w", err)
 }
 
-// start starts the container, and makes it anew if it is gone.
-func (d *Daemon) start(ctx context.Context, r Record) ([]market.Event, error) {
-	id := jobID(r.Lease.ID)
+// prepareBlind looks for the container of a job whose secrets are lost: it may have been made while they were there.
+func (d *Daemon) prepareBlind(ctx context.Context, r Record, t task) ([]market.Event, error) {
+	_, err := d.cfg.Runtime.Status(ctx, jobName(r.Lease))
+	switch {
+	case err == nil:
+		return []market.Event{market.Prepared{}}, nil
+	case !errors.Is(err, runtime.ErrNotFound):
+		return nil, fmt.Errorf("look for job: %w", err)
+	case t.hopeful:
+		return nil, nil
+	}
+	return []market.Event{market.Failed{Reason: market.ReasonPrepare, Code: market.CodeSecretsLost}}, nil
+}
+
+// start starts the container, and makes it anew if it is gone and had nothing on its disk.
+func (d *Daemon) start(ctx context.Context, r Record, t task) ([]market.Event, error) {
+	id := jobName(r.Lease)
 	d.limitPower(ctx, r)
 	err := d.cfg.Runtime.Start(ctx, id)
-	if errors.Is(err, runtime.ErrNotFound) {
-		if events, err := d.prepare(ctx, r); err != nil {
+	// What was on the disk of another cannot be made anew.
+	if errors.Is(err, runtime.ErrNotFound) && r.Lease.Attempt == 0 && r.Lease.Terms.Upload == 0 {
+		if events, err := d.prepare(ctx, r, t); err != nil || r.Job.Secrets > 0 && t.secrets == nil {
 			return events, err
 		}
 		err = d.cfg.Runtime.Start(ctx, id)
@@ -217,11 +242,11 @@ func (d *Daemon) start(ctx context.Context, r Record) ([]market.Event, error) {
 
 // endJob ends the job and tells how it ended.
 func (d *Daemon) endJob(ctx context.Context, r Record, grace time.Duration) ([]market.Event, error) {
-	err := d.cfg.Runtime.Stop(ctx, jobID(r.Lease.ID), grace)
+	err := d.cfg.Runtime.Stop(ctx, jobName(r.Lease), grace)
 	if err != nil && !errors.Is(err, runtime.ErrNotFound) {
 		return nil, fmt.Errorf("end job: %w", err)
 	}
-	if errors.Is(err, runtime.ErrNotFound) && r.Lease.Meter.BilledMs == 0 {
+	if errors.Is(err, runtime.ErrNotFound) && r.Lease.AttemptMs() == 0 {
 		return []market.Event{market.Failed{Reason: r.Lease.Reason}}, nil // it was never made
 	}
 	events, _, err := d.look(ctx, r)
@@ -230,7 +255,7 @@ func (d *Daemon) endJob(ctx context.Context, r Record, grace time.Duration) ([]m
 
 // look asks the engine what became of the job.
 func (d *Daemon) look(ctx context.Context, r Record) (events []market.Event, running bool, err error) {
-	s, err := d.cfg.Runtime.Status(ctx, jobID(r.Lease.ID))
+	s, err := d.cfg.Runtime.Status(ctx, jobName(r.Lease))
 	switch {
 	case errors.Is(err, runtime.ErrNotFound):
 		return []market.Event{market.Exited{Code: lostCode, Lost: true}}, false, nil
@@ -252,4 +277,18 @@ func (d *Daemon) look(ctx context.Context, r Record) (events []market.Event, run
 		e.RanMs = (s.ExitedAt.Sub(s.StartedAt) + time.Millisecond - 1).Milliseconds()
 	}
 	return []market.Event{e}, false, nil
+}
+
+// remove destroys all that is kept of the job: every attempt, the newest first, which has the disk.
+func (d *Daemon) remove(ctx context.Context, r Record) ([]market.Event, error) {
+	l := r.Lease
+	for {
+		if err := d.cfg.Runtime.Remove(ctx, jobName(l)); err != nil {
+			return nil, err
+		}
+		if l.Attempt == 0 {
+			return []market.Event{market.Removed{}}, nil
+		}
+		l.Attempt--
+	}
 }

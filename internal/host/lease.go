@@ -12,28 +12,33 @@ import (
 
 // Times of a lease's goroutine.
 const (
-	statusEveryMs = int64(5000) // between statuses of a running job
-	saveEveryMs   = int64(5000) // between saves of a meter that nothing else saves; a crash bills so much less
-	endedTick     = time.Minute // between ticks once only the disk's retention runs
-	leaseInbox    = 16          // calls that wait for a lease
-	lookEvery     = int64(15)   // ticks between looks at a running job, should a hint be lost
-	usageEvery    = int64(5)    // ticks between readings of what a running job uses
+	statusEveryMs = int64(5000)   // between statuses of a running job
+	saveEveryMs   = int64(5000)   // between saves of a meter that nothing else saves; a crash bills so much less
+	pausedEveryMs = int64(60_000) // between saves and statuses of a lease of which only the disk is kept
+	endedTick     = time.Minute   // between ticks once only the disk's retention runs
+	leaseInbox    = 16            // calls that wait for a lease
+	lookEvery     = int64(15)     // ticks between looks at a running job, should a hint be lost
+	usageEvery    = int64(5)      // ticks between readings of what a running job uses
 	stopSaving    = 5 * time.Second
 )
 
 // lease is one lease and the goroutine that owns it: every field below the line belongs to run. Others read snapshot and
 // use call.
 type lease struct {
-	d     *Daemon
-	id    market.LeaseID
-	job   string                 // its id in the engine
-	calls chan call              // from conversations and owners
-	hints chan struct{}          // the engine says that the job has ended
-	fault chan struct{}          // a card of the lease has failed
-	done  chan struct{}          // closed when run has returned
-	seen  atomic.Pointer[glance] // what others see
-	sick  atomic.Bool            // the last save failed, and was logged
-	full  atomic.Bool            // the job's disk has been full
+	d      *Daemon
+	id     market.LeaseID
+	base   string                 // its first id in the engine: see jobName
+	wants  market.Job             // what runs
+	calls  chan call              // from conversations and owners
+	hints  chan struct{}          // the engine says that the job has ended
+	fault  chan struct{}          // a card of the lease has failed
+	done   chan struct{}          // closed when run has returned
+	seen   atomic.Pointer[glance] // what others see
+	sick   atomic.Bool            // the last save failed, and was logged
+	full   atomic.Bool            // the job's disk has been full
+	paths  *paths                 // that the renter has open into it
+	sent   atomic.Int64           // bytes that the renter has sent towards the job's image and disk
+	intake intake                 // of the archive of its image
 
 	// ----
 	record  Record // Lease in it is not kept up to date: see state
@@ -52,6 +57,10 @@ type lease struct {
 	joined   int64         // the engine's epoch in which the pending actions were ordered
 	observed int64         // the engine's epoch in which the job was last seen to run
 	usage    runtime.Usage // what the engine said last
+
+	secrets  map[string][]byte // what the job finds in memory; nil where there are none, or they are lost
+	idle     idleness
+	patience int64 // monotonic ms until which lost secrets are waited for; 0 before that begins
 }
 
 // glance is the published copy of a lease.
@@ -59,7 +68,7 @@ type glance struct {
 	lease  market.Lease
 	linked bool
 	disk   int64         // bytes that were last seen on the job's disk
-	turned chan struct{} // closed when the job comes into another state
+	turned chan struct{} // closed when the job comes into another state, is made, or is removed
 }
 
 type call struct {
@@ -69,7 +78,7 @@ type call struct {
 
 func newLease(d *Daemon, r Record) *lease {
 	l := &lease{
-		d: d, id: r.Lease.ID, job: jobID(r.Lease.ID), record: r, state: r.Lease,
+		d: d, id: r.Lease.ID, base: jobBase(r.Lease.ID), wants: r.Job, record: r, state: r.Lease, paths: newPaths(),
 		calls: make(chan call, leaseInbox), hints: make(chan struct{}, 1), fault: make(chan struct{}, 1), done: make(chan struct{}),
 		worker: worker{results: make(chan result, 1)},
 	}
@@ -85,6 +94,7 @@ func newLease(d *Daemon, r Record) *lease {
 func (l *lease) run(ctx context.Context) {
 	defer l.d.forget(l)
 	defer l.worker.wait()
+	defer l.paths.close()
 	l.ticker = time.NewTicker(l.pace())
 	defer l.ticker.Stop()
 	if l.state.Job == market.JobRunning {
@@ -101,7 +111,7 @@ func (l *lease) run(ctx context.Context) {
 		case r := <-l.worker.results:
 			l.finished(ctx, r)
 		case <-l.hints:
-			if l.state.Job != market.JobEnded {
+			if l.state.Job != market.JobEnded && l.state.Job != market.JobPaused {
 				l.order(ctx, task{kind: taskLook})
 			}
 		case <-l.fault:
@@ -152,7 +162,7 @@ func (l *lease) snapshot() market.Lease { return l.seen.Load().lease }
 func (l *lease) publish() {
 	next := &glance{lease: l.state, linked: l.link != nil, disk: counted(l.usage.DiskBytes), turned: make(chan struct{})}
 	before := l.seen.Load()
-	if before != nil && before.lease.Job == next.lease.Job {
+	if before != nil && before.lease.Job == next.lease.Job && before.lease.Ready == next.lease.Ready && before.lease.Gone == next.lease.Gone {
 		next.turned = before.turned
 	}
 	l.seen.Store(next)

@@ -17,6 +17,7 @@ type memoryStore struct {
 	order    []market.LeaseID
 	records  map[market.LeaseID]host.Record
 	receipts map[market.LeaseID][]host.Receipt
+	extended map[market.LeaseID][][]byte
 	settings host.Settings
 	broken   error // what every write returns
 	writes   int
@@ -25,7 +26,7 @@ type memoryStore struct {
 var errFork = errors.New("other bytes at this number")
 
 func newMemoryStore() *memoryStore {
-	return &memoryStore{records: map[market.LeaseID]host.Record{}, receipts: map[market.LeaseID][]host.Receipt{}}
+	return &memoryStore{records: map[market.LeaseID]host.Record{}, receipts: map[market.LeaseID][]host.Receipt{}, extended: map[market.LeaseID][][]byte{}}
 }
 
 func (m *memoryStore) Instance(context.Context) (market.Nonce, error) { return market.Nonce{1}, nil }
@@ -133,6 +134,25 @@ func (m *memoryStore) Conclude(ctx context.Context, l market.Lease, outcome []by
 	r.Outcome = outcome
 	m.records[l.ID] = r
 	return nil
+}
+
+func (m *memoryStore) Extend(ctx context.Context, l market.Lease, seq uint32, sealed []byte) error {
+	if err := m.Save(ctx, l); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if int(seq) != len(m.extended[l.ID])+1 {
+		return errFork
+	}
+	m.extended[l.ID] = append(m.extended[l.ID], sealed)
+	return nil
+}
+
+func (m *memoryStore) Extensions(_ context.Context, id market.LeaseID) ([][]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.extended[id], nil
 }
 
 func bodyOf(raw []byte) []byte {

@@ -99,7 +99,7 @@ func (l *lease) use() []market.SlotUse {
 
 // usage asks the engine what a job uses; nil where the figures are lost or the engine does not count.
 func (d *Daemon) usage(ctx context.Context, r Record) (*runtime.Usage, error) {
-	u, err := d.cfg.Runtime.Usage(ctx, jobID(r.Lease.ID))
+	u, err := d.cfg.Runtime.Usage(ctx, jobName(r.Lease))
 	switch {
 	case errors.Is(err, runtime.ErrNotFound) || errors.Is(err, runtime.ErrUnsupported):
 		return nil, nil

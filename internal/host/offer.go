@@ -143,6 +143,9 @@ func (d *Daemon) diskFree() int64 {
 		switch s := seen.lease; {
 		case s.Job != market.JobEnded:
 			free -= s.Terms.Resources.DiskMB * bytesPerMB
+			if archiveDue(s, l.wants) {
+				free -= l.wants.Archive
+			}
 		case !s.Gone:
 			free -= seen.disk
 		}
@@ -210,8 +213,8 @@ func (d *Daemon) heldUntil(wiping bool) map[market.Hash]int64 {
 		if !s.Holds() || !wiping && s.Wiping && !d.slow(s) {
 			continue
 		}
-		end := s.Terms.Deadline
-		if s.Job == market.JobEnded {
+		end := s.Current().Deadline
+		if !usesCards(s) {
 			end = s.Since + wipeMost.Milliseconds()
 		}
 		for _, slot := range s.Terms.Slots {
@@ -230,7 +233,7 @@ func (d *Daemon) faulty(hash market.Hash, v nvml.Verdict) {
 		for _, slot := range s.Terms.Slots {
 			hit = hit || slot.Card == hash
 		}
-		if hit && s.Job != market.JobEnded && (v.EndsJob || v.MultiCard && len(s.Terms.Slots) > 1) {
+		if hit && usesCards(s) && (v.EndsJob || v.MultiCard && len(s.Terms.Slots) > 1) {
 			l.fail()
 		}
 	}

@@ -123,7 +123,7 @@ func (d *Daemon) Drain(ctx context.Context, now bool) error {
 	errs := make([]error, len(leases))
 	for i, l := range leases {
 		wg.Go(func() {
-			errs[i] = l.call(func(ctx context.Context) error { return l.stop(ctx, market.ReasonRig, false) })
+			errs[i] = l.call(func(ctx context.Context) error { return l.stop(ctx, market.Stop{Reason: market.ReasonRig}) })
 			if errors.Is(errs[i], errClosed) {
 				errs[i] = nil
 			}
@@ -165,7 +165,7 @@ func (d *Daemon) Leases(ctx context.Context, all bool) ([]view.Lease, error) {
 
 func (d *Daemon) leaseView(r Record, linked bool) view.Lease {
 	s := r.Lease
-	t := s.Terms
+	t := s.Current()
 	v := view.Lease{
 		ID: s.ID.String(), Bid: t.Bid.String(), Rig: d.cfg.Name, RigKey: d.self.String(), Renter: t.Renter.String(),
 		Model: t.Slots[0].Model, Slots: len(t.Slots), Image: market.Printable(r.Image.Name), Args: []string{},
@@ -174,7 +174,7 @@ func (d *Daemon) leaseView(r Record, linked bool) view.Lease {
 		Budget: view.MoneyOf(t.Budget, t.Prices.Currency), Spent: view.MoneyOf(s.Total(), t.Prices.Currency),
 		Signed: view.MoneyOf(s.Head.Total, t.Prices.Currency), BilledMs: s.Meter.BilledMs, Duration: t.DurationMs,
 		Receipts: s.Head.Seq, Created: t.Issued, Since: s.Since, Connected: linked, Simulated: t.Simulated,
-		DiskMB: t.Resources.DiskMB, Egress: t.Egress, In: s.Meter.In, Out: s.Meter.Out,
+		DiskMB: t.Resources.DiskMB, Egress: t.Egress, Attempt: int(s.Attempt), KeptMs: s.Meter.KeptMs, In: s.Meter.In, Out: s.Meter.Out,
 	}
 	if s.Job == market.JobStopping {
 		v.EndsBy = s.KillAt

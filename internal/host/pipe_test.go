@@ -5,6 +5,7 @@ import (
 	"io"
 	"sync"
 
+	"haggle/internal/host"
 	"haggle/market"
 )
 
@@ -54,18 +55,27 @@ func (p *pipe) Send(ctx context.Context, m market.Message) error {
 }
 
 func (p *pipe) Receive(ctx context.Context) (market.Message, error) {
+	data, err := p.next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return decoded(data)
+}
+
+// next returns what comes next. What was sent before the end still arrives.
+func (p *pipe) next(ctx context.Context) ([]byte, error) {
 	select {
-	case data := <-p.in: // what was sent before the end still arrives
-		return decoded(data)
-	default:
+	case data := <-p.in:
+		return data, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-p.shut.done:
 	}
 	select {
 	case data := <-p.in:
-		return decoded(data)
-	case <-p.shut.done:
+		return data, nil
+	default:
 		return nil, io.EOF
-	case <-ctx.Done():
-		return nil, ctx.Err()
 	}
 }
 
@@ -75,4 +85,53 @@ func decoded(data []byte) (market.Message, error) {
 		return nil, &r.Err
 	}
 	return m, err
+}
+
+// Raw implements host.Stream.
+func (p *pipe) Raw() host.Conn { return &rawPipe{pipe: p} }
+
+// rawPipe is a pipe as bytes. An empty message is the end of one direction.
+type rawPipe struct {
+	pipe  *pipe
+	rest  []byte
+	ended bool
+}
+
+func (r *rawPipe) Read(b []byte) (int, error) {
+	for len(r.rest) == 0 {
+		if r.ended {
+			return 0, io.EOF
+		}
+		var err error
+		if r.rest, err = r.pipe.next(context.Background()); err != nil {
+			return 0, io.ErrUnexpectedEOF
+		}
+		r.ended = len(r.rest) == 0
+	}
+	n := copy(b, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+func (r *rawPipe) Write(b []byte) (int, error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	return len(b), r.put(append([]byte(nil), b...))
+}
+
+func (r *rawPipe) put(b []byte) error {
+	select {
+	case r.pipe.out <- b:
+		return nil
+	case <-r.pipe.shut.done:
+		return io.ErrClosedPipe
+	}
+}
+
+func (r *rawPipe) CloseWrite() error { return r.put(nil) }
+
+func (r *rawPipe) Close() error {
+	r.pipe.Close()
+	return nil
 }

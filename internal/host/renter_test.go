@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -20,15 +21,16 @@ type renter struct {
 	rig *rig
 	key ed25519.PrivateKey
 
-	bid    market.Bid
-	sent   market.BidMessage
-	env    market.Env
-	grant  []byte
-	terms  market.Terms
-	id     market.LeaseID
-	head   market.Head
-	stream *pipe
-	heard  sync.WaitGroup
+	bid     market.Bid
+	sent    market.BidMessage
+	env     market.Env
+	secrets []market.Secret
+	grant   []byte
+	terms   market.Terms
+	id      market.LeaseID
+	head    market.Head
+	stream  *pipe
+	heard   sync.WaitGroup
 
 	mu       sync.Mutex
 	mute     bool // does not sign
@@ -37,6 +39,9 @@ type renter struct {
 	agreed   [][]byte
 	acks     []uint32
 	outcomes []market.Outcome
+	declined []market.DeclineMessage
+	extended [][]byte // with both signatures
+	last     *market.Extension
 	refused  error // how the last stream ended
 }
 
@@ -107,7 +112,7 @@ func (a *renter) accept() {
 	if err := market.CheckGrant(a.terms, o, a.bid, market.HashOf(bodyOf(a.sent.Bid)), time.Now().UnixMilli()); err != nil {
 		a.t.Fatal(err)
 	}
-	a.say(market.AcceptMessage{Lease: a.signed(), Env: a.env})
+	a.say(market.AcceptMessage{Lease: a.signed(), Env: a.env, Secrets: a.secrets})
 	a.listen()
 }
 
@@ -185,6 +190,14 @@ func (a *renter) hear(stream *pipe, m market.Message) {
 			a.t.Errorf("outcome: %v", err)
 		}
 		a.outcomes = append(a.outcomes, o)
+	case market.DeclineMessage:
+		a.declined = append(a.declined, m)
+	case market.ExtendMessage:
+		e, _, err := market.OpenExtension(a.rig.config.Network, m.Extension, a.terms)
+		if err != nil {
+			a.t.Errorf("extension: %v", err)
+		}
+		a.extended, a.last = append(a.extended, m.Extension), &e
 	case market.AckMessage:
 		a.acks = append(a.acks, m.Seq)
 	case market.ReceiptMessage:
@@ -209,7 +222,7 @@ func (a *renter) sign(raw []byte) []byte {
 	if r.Seq <= a.head.Seq {
 		return both
 	}
-	if err := market.CheckReceipt(a.id, a.terms, a.head, r, market.Unlimited); err != nil {
+	if err := market.CheckReceipt(a.id, a.terms.Extended(a.last), a.head, r, market.Unlimited); err != nil {
 		a.t.Errorf("receipt: %v", err)
 		return nil
 	}
@@ -277,6 +290,19 @@ func (a *renter) outcome() market.Outcome {
 	return a.outcomes[len(a.outcomes)-1]
 }
 
+// wantDecline waits for nothing: the last order must have been refused with a code.
+func (a *renter) wantDecline(what string, code market.Code) {
+	a.t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.declined) == 0 {
+		a.t.Fatalf("nothing was declined, want %s with %s", what, code)
+	}
+	if last := a.declined[len(a.declined)-1]; last.What != what || last.Err.Code != code {
+		a.t.Fatalf("declined %s with %v, want %s with %s", last.What, &last.Err, what, code)
+	}
+}
+
 // receipts opens what both signed.
 func (a *renter) receipts() []market.Receipt {
 	a.t.Helper()
@@ -295,5 +321,5 @@ func (a *renter) receipts() []market.Receipt {
 
 // judge judges everything that both signed from its bytes.
 func (a *renter) judge() market.Judgement {
-	return market.Judge(market.Evidence{Network: a.rig.config.Network, Offer: a.sent.Offer, Bid: a.sent.Bid, Lease: a.signed(), Receipts: a.agreed}.Encode())
+	return market.Judge(market.Evidence{Network: a.rig.config.Network, Offer: a.sent.Offer, Bid: a.sent.Bid, Lease: a.signed(), Extensions: slices.CompactFunc(slices.Clone(a.extended), bytes.Equal), Receipts: a.agreed}.Encode())
 }

@@ -96,8 +96,17 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// program is the probe of the engines' own tests, and "wait SECONDS", which ends with 0.
+// program is the probe of the engines' own tests, and "wait SECONDS", which ends with 0, and "write-and-wait PATH TEXT", which goes
+// on as polite does.
 func program(ctx context.Context, p *runtimetest.Process) int {
+	if len(p.Args) == 4 && p.Args[1] == "write-and-wait" {
+		args := p.Args
+		p.Args = []string{args[0], "write", args[2], args[3]}
+		if code := runtimetest.Probe(ctx, p); code != 0 {
+			return code
+		}
+		p.Args = []string{args[0], "polite"}
+	}
 	if len(p.Args) != 3 || p.Args[1] != "wait" {
 		return runtimetest.Probe(ctx, p)
 	}

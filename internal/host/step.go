@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"haggle/market"
+	"haggle/runtime"
 )
 
 // pace is the time between ticks in the present state.
 func (l *lease) pace() time.Duration {
-	if !l.state.Holds() {
+	if !l.state.Holds() && l.state.Job != market.JobPaused {
 		return max(endedTick, l.d.cfg.Tick)
 	}
 	return l.d.cfg.Tick
@@ -84,19 +85,33 @@ func (l *lease) stepFrom(ctx context.Context, from market.Lease, e market.Event,
 		l.draft = nil
 	}
 	l.publish()
-	if before.Job != next.Job {
-		l.turned(before, next)
-	}
+	l.follow(before, next)
 	if l.ticker != nil && pace != l.pace() {
 		l.ticker.Reset(l.pace())
-	}
-	if before.Holds() != next.Holds() || before.Gone != next.Gone {
-		l.d.changed()
 	}
 	for _, a := range actions {
 		l.perform(ctx, a)
 	}
 	return nil
+}
+
+// follow does what every change of the state brings with it.
+func (l *lease) follow(before, next market.Lease) {
+	switch {
+	case before.Job != next.Job:
+		l.turned(before, next)
+	case next.Job == market.JobPreparing && before.Ready != next.Ready:
+		l.status(l.link) // the renter may send what the job begins with
+	}
+	if before.Attempt != next.Attempt {
+		l.again()
+	}
+	if archiveDue(before, l.wants) && !archiveDue(next, l.wants) {
+		l.emptySpool()
+	}
+	if before.Holds() != next.Holds() || before.Gone != next.Gone {
+		l.d.changed()
+	}
 }
 
 // turned follows the job into a new state.
@@ -106,24 +121,32 @@ func (l *lease) turned(before, next market.Lease) {
 		l.load(next.Job == market.JobRunning)
 	}
 	if next.Job == market.JobEnded {
-		l.record.Env = nil
+		l.record.Env, l.secrets = nil, nil
 		l.d.changed()
 	}
 	l.status(l.link)
+}
+
+// again begins another attempt. What was open in the job before belongs to nobody now: the disk goes to the next.
+func (l *lease) again() {
+	l.paths.cut()
+	l.usage = runtime.Usage{DiskBytes: l.usage.DiskBytes}
+	l.full.Store(false)
 }
 
 // perform does what a step asked for.
 func (l *lease) perform(ctx context.Context, a market.Action) {
 	switch a := a.(type) {
 	case market.Prepare:
-		l.order(ctx, task{kind: taskPrepare})
+		l.prepare(ctx)
 	case market.Start:
-		l.order(ctx, task{kind: taskStart})
+		l.order(ctx, task{kind: taskStart, secrets: l.secrets})
 	case market.EndJob:
 		l.order(ctx, task{kind: taskEnd, grace: time.Duration(a.GraceMs) * time.Millisecond})
 	case market.Scrub:
 		l.order(ctx, task{kind: taskScrub})
 	case market.Remove:
+		l.paths.cut()
 		l.order(ctx, task{kind: taskRemove})
 	case market.Attest:
 		l.attest(l.link)
@@ -150,12 +173,19 @@ func (l *lease) tick(ctx context.Context) {
 	if l.state.Job == market.JobRunning && l.ticks%usageEvery == 0 {
 		l.order(ctx, task{kind: taskUsage})
 	}
-	if l.state.Job == market.JobRunning && len(l.late) == 0 && l.d.spent(l.state.Terms) {
+	if (l.state.Job == market.JobRunning || l.state.Job == market.JobPaused) && len(l.late) == 0 && l.d.spent(l.state.Terms) {
 		l.happened(ctx, market.Stop{Reason: market.ReasonCredit})
 		return
 	}
+	if l.stalled() {
+		l.happened(ctx, market.Failed{Reason: market.ReasonPrepare, Code: market.CodeUploadMissing})
+		return
+	}
+	if l.impatient() {
+		l.prepare(ctx)
+	}
 	var k keep
-	if l.state.Job == market.JobRunning && l.d.cfg.Clock().Mono-l.saved >= saveEveryMs {
+	if every := l.saveEvery(); every > 0 && l.d.cfg.Clock().Mono-l.saved >= every {
 		k = l.save
 	}
 	tick := market.Tick{In: counted(l.usage.NetInBytes), Out: counted(l.usage.NetOutBytes), Slots: l.use()}
@@ -164,9 +194,31 @@ func (l *lease) tick(ctx context.Context) {
 		return
 	}
 	l.sick.Store(false)
-	if l.state.Job == market.JobRunning && l.link != nil && l.d.cfg.Clock().Mono-l.link.said >= statusEveryMs {
+	if every := l.sayEvery(); every > 0 && l.link != nil && l.d.cfg.Clock().Mono-l.link.said >= every {
 		l.status(l.link)
 	}
+}
+
+// saveEvery is the time in ms between saves of a meter that runs, 0 where none does.
+func (l *lease) saveEvery() int64 {
+	switch l.state.Job {
+	case market.JobRunning:
+		return saveEveryMs
+	case market.JobPaused:
+		return pausedEveryMs
+	}
+	return 0
+}
+
+// sayEvery is the time in ms between statuses while a meter runs, 0 where none does.
+func (l *lease) sayEvery() int64 {
+	switch l.state.Job {
+	case market.JobRunning:
+		return statusEveryMs
+	case market.JobPaused:
+		return pausedEveryMs
+	}
+	return 0
 }
 
 // join orders what the state still needs, after a start and whenever the engine has come back.
@@ -234,7 +286,7 @@ func (l *lease) sleep(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopSaving)
 	defer cancel()
 	l.worker.interrupt()
-	if l.state.Job != market.JobRunning || !l.watched() {
+	if l.state.Job != market.JobPaused && (l.state.Job != market.JobRunning || !l.watched()) {
 		return
 	}
 	next, _, err := market.Step(l.state, l.d.cfg.Clock(), market.Contact{Away: true}) // bills up to now and asks for nothing

@@ -71,6 +71,10 @@ type Store interface {
 	Granted(ctx context.Context, bid market.Hash) (Record, bool, error)
 	// Sign replaces a lease's sealed terms and environment and saves its state.
 	Sign(ctx context.Context, l market.Lease, sealed []byte, env market.Env) error
+	// Extend saves a lease's state together with a sealed extension of its terms that both signed.
+	Extend(ctx context.Context, l market.Lease, seq uint32, sealed []byte) error
+	// Extensions returns a lease's extensions, sealed, in order from number 1.
+	Extensions(ctx context.Context, id market.LeaseID) ([][]byte, error)
 	// Save saves a lease's state, together with the receipts that came of the same step.
 	Save(ctx context.Context, l market.Lease, receipts ...Receipt) error
 	// Conclude saves a lease's state together with the newest sealed outcome.

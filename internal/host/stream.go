@@ -194,7 +194,18 @@ func (d *Daemon) read(ctx context.Context, s Stream, l *lease) error {
 		case market.RejectMessage:
 			err = d.rejected(l, m.Reject)
 		case market.StopMessage:
-			err = l.call(func(ctx context.Context) error { return l.stop(ctx, market.ReasonRenter, m.Kill) })
+			stop := market.Stop{Reason: market.ReasonRenter, Kill: m.Kill, Keep: m.Keep}
+			err = l.call(func(ctx context.Context) error { return l.stop(ctx, stop) })
+			if m.Keep {
+				err = orDecline(ctx, s, market.OrderKeep, err)
+			}
+		case market.BeginMessage:
+			err = l.call(func(ctx context.Context) error { return l.step(ctx, market.Begin{}, l.save) })
+			err = orDecline(ctx, s, market.OrderBegin, err)
+		case market.ResumeMessage:
+			err = orDecline(ctx, s, market.OrderResume, d.resume(ctx, l))
+		case market.ExtendMessage:
+			err = d.answerExtension(ctx, s, l, m.Extension)
 		default:
 			err = market.Unexpected(m)
 		}

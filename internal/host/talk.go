@@ -90,6 +90,7 @@ func (l *lease) accepted(ctx context.Context, m market.AcceptMessage) error {
 		if l.state.Reason == market.ReasonHoldExpired {
 			return market.NewError(market.CodeHoldExpired)
 		}
+		l.remind(ctx, m.Secrets)
 		l.tell(l.link) // a repetition
 		return nil
 	}
@@ -98,8 +99,11 @@ func (l *lease) accepted(ctx context.Context, m market.AcceptMessage) error {
 	if m.Env.Hash(record.Job.Salt) != record.Job.EnvHash {
 		return market.NewError(market.CodeBadRecord, "kind", "job", "why", "its environment is not the one of the bid")
 	}
+	if err := market.CheckSecrets(l.wants, m.Secrets); err != nil {
+		return err
+	}
 	before := l.record
-	l.record = record
+	l.record, l.secrets = record, secretsOf(m.Secrets)
 	err := l.step(ctx, market.Signed{}, func(ctx context.Context, next market.Lease, drafts []Receipt) error {
 		if next.Job == market.JobEnded { // the hold ran out
 			return l.save(ctx, next, drafts)
@@ -110,7 +114,7 @@ func (l *lease) accepted(ctx context.Context, m market.AcceptMessage) error {
 		err = l.farewell()
 	}
 	if err != nil {
-		l.record = before
+		l.record, l.secrets = before, nil
 	}
 	return err
 }
@@ -160,7 +164,7 @@ func (l *lease) agreed(ctx context.Context, r market.Receipt, hash market.Hash, 
 
 // remember corrects a state by a receipt that both signed and that follows its head.
 func (l *lease) remember(from *market.Lease, r market.Receipt) error {
-	err := market.CheckReceipt(l.id, from.Terms, from.Head, r, market.Unlimited)
+	err := market.CheckReceipt(l.id, from.Current(), from.Head, r, market.Unlimited)
 	if err == nil && r.Kind == market.ReceiptFinal && from.Job != market.JobEnded {
 		err = chainError(r.Seq, "the job has not ended")
 	}
@@ -171,6 +175,7 @@ func (l *lease) remember(from *market.Lease, r market.Receipt) error {
 	l.d.log.Warn("receipt came back from the renter", slog.String("lease", l.id.Short()), slog.Uint64("seq", uint64(r.Seq)))
 	from.Draft = &r
 	from.Meter.BilledMs = max(from.Meter.BilledMs, r.BilledMs)
+	from.Meter.KeptMs = max(from.Meter.KeptMs, r.KeptMs)
 	from.Meter.UnbilledMs = max(from.Meter.UnbilledMs, r.UnbilledMs)
 	from.Meter.In, from.Meter.SeenIn = max(from.Meter.In, r.Usage.InBytes), max(from.Meter.SeenIn, r.Usage.InBytes)
 	from.Meter.Out, from.Meter.SeenOut = max(from.Meter.Out, r.Usage.OutBytes), max(from.Meter.SeenOut, r.Usage.OutBytes)
@@ -194,13 +199,14 @@ func (d *Daemon) rejected(l *lease, raw []byte) error {
 	})
 }
 
-// stop ends the job. To stop what has ended is no error: the answer is its status.
-func (l *lease) stop(ctx context.Context, reason market.Reason, kill bool) error {
-	if l.state.Job == market.JobEnded {
+// stop ends the job, or with keep pauses the lease. To stop what has ended, or to keep what is kept, is no error: the answer is its
+// status.
+func (l *lease) stop(ctx context.Context, e market.Stop) error {
+	if l.state.Job == market.JobEnded && !e.Keep || l.state.Job == market.JobPaused && e.Keep {
 		l.status(l.link)
 		return nil
 	}
-	return l.step(ctx, market.Stop{Reason: reason, Kill: kill}, nil)
+	return l.step(ctx, e, nil)
 }
 
 // missing returns the receipts that both signed and a renter lacks. A renter that holds other bytes at a number of ours is

@@ -2,16 +2,12 @@ package host
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
 
 	"haggle/market"
-	"haggle/runtime"
 )
 
-// ServeTunnel sends a renter the log of its job: the bytes of the log file in chunks, then an end. With follow it waits
-// for the job to be made, and for more until it has ended. The error is the market's, or nil after a clean end.
+// ServeTunnel serves a renter one tunnel into its lease: the job's log, a path to the door of its job, or the way on which the
+// archive of its image comes. The error is the market's, or nil after a clean end.
 func (d *Daemon) ServeTunnel(ctx context.Context, s Stream) error {
 	if err := d.await(ctx); err != nil {
 		return err
@@ -24,89 +20,53 @@ func (d *Daemon) ServeTunnel(ctx context.Context, s Stream) error {
 	switch {
 	case !ok:
 		return market.Unexpected(m)
-	case ask.Kind != "log":
-		return market.NewError(market.CodeUnsupported, "what", "a tunnel of kind "+ask.Kind, "instead", "ask for the log")
 	case ask.Offset < 0:
 		return market.NewError(market.CodeBadRequest, "why", "an offset is not negative")
 	}
-	record, err := d.cfg.Store.Record(ctx, ask.Lease)
+	serve := map[string]func(context.Context, Stream, market.TunnelRequest, *lease) error{
+		market.TunnelLog: d.serveLog, market.TunnelDoor: d.serveDoor, market.TunnelImage: d.serveImage,
+	}[ask.Kind]
+	if serve == nil {
+		return market.NewError(market.CodeUnsupported, "what", "a tunnel of kind "+ask.Kind, "instead", "ask for the log, the door or the image")
+	}
+	l, err := d.tenancy(ctx, ask.Lease, s.Peer())
 	if err != nil {
 		return err
 	}
-	if record.Lease.Terms.Renter != s.Peer() {
-		return market.NewError(market.CodeNotYours)
+	return clean(serve(ctx, s, ask, l))
+}
+
+// tenancy returns a lease of the renter's, nil where nothing is left to do for it.
+func (d *Daemon) tenancy(ctx context.Context, id market.LeaseID, renter market.Key) (*lease, error) {
+	l := d.lease(id)
+	var terms market.Terms
+	if l != nil {
+		terms = l.snapshot().Terms
+	} else {
+		record, err := d.cfg.Store.Record(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		terms = record.Lease.Terms
 	}
+	if terms.Renter != renter {
+		return nil, market.NewError(market.CodeNotYours)
+	}
+	return l, nil
+}
+
+// hearEnd returns a context that ends when the peer of a tunnel on which it has nothing to say goes, or says something, and a
+// function that ends it and waits for the listener.
+func hearEnd(ctx context.Context, s Stream) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	gone := make(chan struct{})
-	go func() { // a renter says nothing more on a tunnel: whatever comes ends it
+	go func() {
 		defer close(gone)
 		_, _ = s.Receive(ctx)
 		cancel()
 	}()
-	err = d.copyLog(ctx, s, ask)
-	cancel()
-	<-gone
-	return clean(err)
-}
-
-func (d *Daemon) copyLog(ctx context.Context, s Stream, ask market.TunnelRequest) error {
-	log, err := d.openLog(ctx, ask)
-	if err != nil {
-		return err
-	}
-	if log == nil {
-		return s.Send(ctx, market.EndMessage{})
-	}
-	defer func() { _ = log.Close() }() // nothing was written
-	buf := make([]byte, market.MaxChunk)
-	for {
-		n, err := log.Read(buf)
-		if n > 0 {
-			if err := s.Send(ctx, market.ChunkMessage{Data: append([]byte(nil), buf[:n]...)}); err != nil {
-				return err
-			}
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return s.Send(ctx, market.EndMessage{})
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil:
-			return fmt.Errorf("read log: %w", err)
-		}
-	}
-}
-
-// openLog opens the log, waiting for the job to be made where the renter follows. It is nil where there is none yet and
-// nobody waits.
-func (d *Daemon) openLog(ctx context.Context, ask market.TunnelRequest) (io.ReadCloser, error) {
-	for {
-		early := false
-		var turned <-chan struct{}
-		if l := d.lease(ask.Lease); l != nil {
-			seen := l.seen.Load()
-			turned = seen.turned
-			early = seen.lease.Job == market.JobGranted || seen.lease.Job == market.JobPreparing
-		}
-		log, err := d.cfg.Runtime.Log(ctx, jobID(ask.Lease), ask.Offset, ask.Follow)
-		switch {
-		case err == nil:
-			return log, nil
-		case errors.Is(err, runtime.ErrUnavailable):
-			return nil, market.NewError(market.CodeEngineDown)
-		case !errors.Is(err, runtime.ErrNotFound):
-			return nil, fmt.Errorf("open log: %w", err)
-		case !early:
-			return nil, market.NewError(market.CodeNoLog)
-		case !ask.Follow:
-			return nil, nil
-		}
-		select {
-		case <-turned:
-		case <-d.stopped:
-			return nil, errClosed
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+	return ctx, func() {
+		cancel()
+		<-gone
 	}
 }

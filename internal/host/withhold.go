@@ -36,7 +36,7 @@ func (d *Daemon) Takeback(ctx context.Context, card string, dryRun bool) (view.T
 	if l == nil {
 		return v, nil
 	}
-	err = l.call(func(ctx context.Context) error { return l.stop(ctx, market.ReasonTakeback, false) })
+	err = l.call(func(ctx context.Context) error { return l.stop(ctx, market.Stop{Reason: market.ReasonTakeback}) })
 	if errors.Is(err, errClosed) {
 		err = nil
 	}
@@ -76,7 +76,7 @@ func (d *Daemon) takeback(c *card) view.Takeback {
 		return v
 	}
 	s := l.snapshot()
-	t, m := s.Terms, s.Meter
+	t, m := s.Current(), s.Meter
 	v.Lease, v.Renter, v.State = s.ID.String(), t.RenterOwner.String(), string(s.Job)
 	for _, slot := range t.Slots {
 		v.Slots = append(v.Slots, int(slot.Index))
@@ -89,7 +89,7 @@ func (d *Daemon) takeback(c *card) view.Takeback {
 		v.EndsBy = s.KillAt
 	}
 	more := func(ms int64) view.Money {
-		bill, err := t.Prices.Bill(t.UsageAt(min(t.DurationMs, m.BilledMs+ms), m.In, m.Out))
+		bill, err := t.Prices.Bill(t.UsedBy(min(t.DurationMs, m.BilledMs+ms), m.KeptMs, m.In, m.Out))
 		if err != nil {
 			return view.MoneyOf(0, t.Prices.Currency)
 		}
@@ -103,12 +103,15 @@ func (d *Daemon) takeback(c *card) view.Takeback {
 func (d *Daemon) holder(card market.Hash) *lease {
 	for _, l := range d.all() {
 		s := l.snapshot()
-		if s.Job != market.JobEnded && slices.ContainsFunc(s.Terms.Slots, func(g market.GrantedSlot) bool { return g.Card == card }) {
+		if usesCards(s) && slices.ContainsFunc(s.Terms.Slots, func(g market.GrantedSlot) bool { return g.Card == card }) {
 			return l
 		}
 	}
 	return nil
 }
+
+// usesCards reports whether a job of the lease has its cards, or is to have them.
+func usesCards(s market.Lease) bool { return s.Job != market.JobEnded && s.Job != market.JobPaused }
 
 // named finds a card by slot, UUID or a unique beginning of the UUID.
 func (r *rack) named(name string) (*card, error) {

@@ -158,6 +158,60 @@ func conformSettings(t *testing.T, s host.Store, again func() host.Store) {
 	}
 }
 
+func conformExtensions(t *testing.T, s host.Store, again func() host.Store) {
+	ctx := t.Context()
+	r := rigRecord(1)
+	must(t, s.Create(ctx, r))
+	id := r.Lease.ID
+	sealed := func(seq uint32, add int64) (market.Extension, []byte) {
+		e := market.Extension{Lease: id, Seq: seq, DurationMs: r.Lease.Terms.DurationMs + add, Budget: 3_000_000, Deadline: 1}
+		return e, market.Consent(market.SealExtension(network, renterKey(), e), rigKey()).Encode()
+	}
+	if list, err := s.Extensions(ctx, id); err != nil || len(list) != 0 {
+		t.Errorf("before any extension: got %x, %v", list, err)
+	}
+	var want [][]byte
+	for seq := range uint32(11) { // as numbers, not as words
+		e, raw := sealed(seq+1, int64(seq+1)*1000)
+		r.Lease.Extension = &e
+		must(t, s.Extend(ctx, r.Lease, e.Seq, raw))
+		must(t, s.Extend(ctx, r.Lease, e.Seq, raw)) // a repetition
+		want = append(want, raw)
+	}
+	forked := r.Lease
+	forked.Meter.BilledMs = 99
+	_, fork := sealed(3, 7)
+	wantError(t, s.Extend(ctx, forked, 3, fork), store.ErrFork)
+	s = again()
+	got, err := s.Extensions(ctx, id)
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("extensions: %v (-want +got):\n%s", err, diff)
+	}
+	kept, err := s.Record(ctx, id)
+	if diff := cmp.Diff(r, kept); err != nil || diff != "" {
+		t.Errorf("record: %v (-want +got):\n%s", err, diff)
+	}
+	other := rigRecord(2)
+	_, err = s.Extensions(ctx, other.Lease.ID)
+	wantError(t, err, unknownLease())
+	wantError(t, s.Extend(ctx, other.Lease, 1, want[0]), unknownLease())
+}
+
+// conformKept: a lease whose disk is kept is as alive as one whose job runs.
+func conformKept(t *testing.T, s host.Store, again func() host.Store) {
+	ctx := t.Context()
+	r := rigRecord(1)
+	must(t, s.Create(ctx, r))
+	r.Lease.Job, r.Lease.Attempt, r.Lease.Disk, r.Lease.PausedMs, r.Lease.Meter.KeptMs = market.JobPaused, 3, 2, 7, 9
+	r.Lease.Exit, r.Lease.Base = &market.Exit{Reason: market.ReasonRenter, Code: 143}, market.Base{BilledMs: 1, In: 2, Out: 3}
+	must(t, s.Save(ctx, r.Lease))
+	s = again()
+	open, err := s.Records(ctx, false)
+	if diff := cmp.Diff([]host.Record{r}, open); err != nil || diff != "" {
+		t.Errorf("records: %v (-want +got):\n%s", err, diff)
+	}
+}
+
 func TestRigKeepsTheRulesOfAHostsStore(t *testing.T) {
 	for name, conform := range map[string]func(*testing.T, host.Store, func() host.Store){
 		"leases":         conformRig,
@@ -165,6 +219,8 @@ func TestRigKeepsTheRulesOfAHostsStore(t *testing.T) {
 		"receipts":       func(t *testing.T, s host.Store, _ func() host.Store) { conformRigReceipts(t, s) },
 		"settings":       conformSettings,
 		"outcomes":       conformOutcome,
+		"extensions":     conformExtensions,
+		"kept disks":     conformKept,
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := path(t)

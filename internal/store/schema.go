@@ -16,11 +16,17 @@ var rig001 string
 //go:embed rig_002.sql
 var rig002 string
 
+//go:embed rig_003.sql
+var rig003 string
+
 //go:embed agent_001.sql
 var agent001 string
 
 //go:embed agent_002.sql
 var agent002 string
+
+//go:embed agent_003.sql
+var agent003 string
 
 // schema is a kind of database: its mark in the file's header, and the steps that lead from an empty file to what this
 // version of the program reads. A step that was released never changes.
@@ -32,12 +38,12 @@ type schema struct {
 
 // rigSchema is a rig's database. Its mark reads "hglR".
 func rigSchema() schema {
-	return schema{whose: "the rig", mark: 0x68676c52, steps: []string{rig001, rig002}}
+	return schema{whose: "the rig", mark: 0x68676c52, steps: []string{rig001, rig002, rig003}}
 }
 
 // agentSchema is an agent's database. Its mark reads "hglA".
 func agentSchema() schema {
-	return schema{whose: "the agent", mark: 0x68676c41, steps: []string{agent001, agent002}}
+	return schema{whose: "the agent", mark: 0x68676c41, steps: []string{agent001, agent002, agent003}}
 }
 
 // migrate brings a database to the newest version, in one transaction: after a crash it is at the old version or the new.
