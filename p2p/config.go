@@ -23,7 +23,7 @@ type Protocol string
 const (
 	OffersProtocol Protocol = "/haggle/offers/1" // a rig's offers
 	LeaseProtocol  Protocol = "/haggle/lease/1"  // bid, grant, receipts, notices
-	TunnelProtocol Protocol = "/haggle/tunnel/1" // logs, and later shells, ports and files
+	TunnelProtocol Protocol = "/haggle/tunnel/1" // logs, images, and paths to the doors of jobs
 )
 
 // Mode says whether a node answers the DHT's questions.
@@ -80,7 +80,7 @@ func defaultLimits() map[Protocol]Limit {
 	return map[Protocol]Limit{
 		OffersProtocol: {Streams: 64, PerPeer: 4, Rate: 2, Burst: 8, Idle: 10 * time.Second, Lifetime: 30 * time.Second, Relayed: true},
 		LeaseProtocol:  {Streams: 256, PerPeer: 32, Rate: 4, Burst: 32, Idle: 30 * time.Minute, Relayed: true},
-		TunnelProtocol: {Streams: 128, PerPeer: 16, Rate: 4, Burst: 16},
+		TunnelProtocol: {Streams: 1024, PerPeer: 128, Rate: 64, Burst: 128},
 	}
 }
 

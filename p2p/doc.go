@@ -9,7 +9,7 @@
 //	protocol           streams  per peer  new per second (burst)  idle    lifetime  over a relay
 //	/haggle/offers/1        64         4                  2 (8)    10 s      30 s   yes
 //	/haggle/lease/1        256        32                  4 (32)  30 min      none  yes
-//	/haggle/tunnel/1       128        16                  4 (16)    none      none  no
+//	/haggle/tunnel/1      1024       128                64 (128)   none      none  no
 //
 // The numbers bind the side that is called; "new per second" is for each peer. The table is Config.Limits' default.
 //

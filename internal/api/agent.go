@@ -13,6 +13,7 @@ import (
 // Agent is the renter's program as its user sees it. AgentClient and the agent itself fulfil it. Errors are market errors; any
 // other error becomes "internal" on its way through the API. Ids may be shortened as the agent allows it.
 type Agent interface {
+	Inside
 	// Status tells where the agent stands.
 	Status(ctx context.Context) (view.AgentStatus, error)
 	// Offers lists the offers that match a query. None is an empty list and no error.
@@ -45,7 +46,7 @@ type Agent interface {
 
 type (
 	byID struct {
-		ID string `path:"id" maxLength:"128" doc:"an id, or enough of its first digits"`
+		ID string `path:"id" maxLength:"128" doc:"an id, or enough of its first digits, or a name"`
 	}
 	allLeases struct {
 		All bool `query:"all" doc:"also those that are over"`
@@ -57,7 +58,7 @@ type (
 	}
 	bidFor  struct{ Body view.BidRequest }
 	stopOne struct {
-		ID   string `path:"id" maxLength:"128" doc:"an id, or enough of its first digits"`
+		ID   string `path:"id" maxLength:"128" doc:"an id, or enough of its first digits, or a name"`
 		Body view.StopRequest
 	}
 	shutdown      struct{ Body ShutdownRequest }
@@ -120,6 +121,7 @@ func agentRoutes(api huma.API, c Config, a Agent) {
 		})
 	logRoute(api, c, a)
 	eventRoute(api, c, a)
+	insideRoutes(api, c, a)
 }
 
 // some turns an absent list into an empty one: JSON has [] for it and not null.

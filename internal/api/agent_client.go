@@ -119,6 +119,41 @@ func (c *AgentClient) Shutdown(ctx context.Context, force bool) error {
 	return c.do(ctx, http.MethodPost, "/v1/shutdown", ShutdownRequest{Force: force})
 }
 
+// Keep implements Inside.
+func (c *AgentClient) Keep(ctx context.Context, id string) (view.Lease, error) {
+	return call[view.Lease](ctx, c.client, http.MethodPost, leasePath(id, "/keep"), nil, nil)
+}
+
+// Resume implements Inside.
+func (c *AgentClient) Resume(ctx context.Context, id string) (view.Lease, error) {
+	return call[view.Lease](ctx, c.client, http.MethodPost, leasePath(id, "/resume"), nil, nil)
+}
+
+// Remove implements Inside.
+func (c *AgentClient) Remove(ctx context.Context, id string) (view.Lease, error) {
+	return call[view.Lease](ctx, c.client, http.MethodPost, leasePath(id, "/remove"), nil, nil)
+}
+
+// Extend implements Inside.
+func (c *AgentClient) Extend(ctx context.Context, id string, r view.ExtendRequest) (view.Lease, error) {
+	return call[view.Lease](ctx, c.client, http.MethodPost, leasePath(id, "/extend"), nil, r)
+}
+
+// Rename implements Inside.
+func (c *AgentClient) Rename(ctx context.Context, id string, r view.NameRequest) (view.Lease, error) {
+	return call[view.Lease](ctx, c.client, http.MethodPost, leasePath(id, "/name"), nil, r)
+}
+
+// Checkpoints implements Inside.
+func (c *AgentClient) Checkpoints(ctx context.Context, id string) ([]view.CheckpointInfo, error) {
+	return get[[]view.CheckpointInfo](ctx, c.client, leasePath(id, "/checkpoints"), nil)
+}
+
+// CheckpointNow implements Inside.
+func (c *AgentClient) CheckpointNow(ctx context.Context, id string) (view.CheckpointInfo, error) {
+	return call[view.CheckpointInfo](ctx, c.client, http.MethodPost, leasePath(id, "/checkpoints"), nil, nil)
+}
+
 func leasePath(id, rest string) string { return "/v1/leases/" + url.PathEscape(id) + rest }
 
 // values makes a query of pairs, leaving out what is empty.

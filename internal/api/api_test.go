@@ -41,6 +41,10 @@ func TestEveryOperationOfAnAgentArrivesAndComesBack(t *testing.T) {
 	f := &fakeAgent{}
 	c, _ := serveAgent(t, f)
 	bid := view.BidRequest{Query: "dph<1", Image: "lab", Args: []string{"train", "a b"}, Env: []string{"A=1"}, GPUs: 2, DurationMs: 1, BudgetMicro: 1 << 50, Currency: "USD", UnattendedMs: 3}
+	bid.Secrets, bid.Collect = []view.Secret{{Name: "token", Value: make([]byte, 48<<10)}}, []view.Collect{{Remote: "out", Local: "/home/out"}}
+	bid.Checkpoint = &view.Checkpoint{Dir: "/work/ckpt", EveryMs: 9, To: []string{"renter"}}
+	text, _ := json.Marshal(bid)
+	files := view.CopyRequest{Push: true, From: "/a", To: "b", Delete: true, Ignore: true}
 	status, _ := new(fakeAgent).Status(t.Context())
 	list, _ := new(fakeAgent).Offers(t.Context(), view.OfferQuery{})
 	peers, _ := new(fakeAgent).Peers(t.Context())
@@ -50,10 +54,22 @@ func TestEveryOperationOfAnAgentArrivesAndComesBack(t *testing.T) {
 			return of(c.Offers(ctx, view.OfferQuery{Query: "gpu_name=* dph<0.5", Sort: "dph-", Explain: true}))
 		}, list},
 		{"offer a rig/ö?", func(ctx context.Context) (any, error) { return of(c.Offer(ctx, "a rig/ö?")) }, offer("a rig/ö?")},
-		{fmt.Sprintf("bid %+v", bid), func(ctx context.Context) (any, error) { return of(c.Bid(ctx, bid)) }, lease("cafe", "granted")},
+		{"bid " + string(text), func(ctx context.Context) (any, error) { return of(c.Bid(ctx, bid)) }, lease("cafe", "granted")},
 		{"leases true", func(ctx context.Context) (any, error) { return of(c.Leases(ctx, true)) }, []view.Lease{lease("cafe", "running")}},
 		{"lease abc", func(ctx context.Context) (any, error) { return of(c.Lease(ctx, "abc")) }, lease("abc", "running")},
 		{"stop abc true", func(ctx context.Context) (any, error) { return of(c.Stop(ctx, "abc", true)) }, lease("abc", "stopping")},
+		{"keep a-name", func(ctx context.Context) (any, error) { return of(c.Keep(ctx, "a-name")) }, lease("a-name", "stopping")},
+		{"resume abc", func(ctx context.Context) (any, error) { return of(c.Resume(ctx, "abc")) }, lease("abc", "preparing")},
+		{"remove abc", func(ctx context.Context) (any, error) { return of(c.Remove(ctx, "abc")) }, lease("abc", "ended")},
+		{"extend abc {DurationMs:5 BudgetMicro:6}", func(ctx context.Context) (any, error) {
+			return of(c.Extend(ctx, "abc", view.ExtendRequest{DurationMs: 5, BudgetMicro: 6}))
+		}, lease("abc", "running")},
+		{"name abc {Name:trial Labels:[a b]}", func(ctx context.Context) (any, error) {
+			return of(c.Rename(ctx, "abc", view.NameRequest{Name: "trial", Labels: []string{"a", "b"}}))
+		}, lease("abc", "running")},
+		{"checkpoints abc", func(ctx context.Context) (any, error) { return of(c.Checkpoints(ctx, "abc")) }, []view.CheckpointInfo{}},
+		{"checkpoint abc", func(ctx context.Context) (any, error) { return of(c.CheckpointNow(ctx, "abc")) }, view.CheckpointInfo{Seq: 4, Where: "renter"}},
+		{fmt.Sprintf("copy abc %+v", files), func(ctx context.Context) (any, error) { return of(c.Copy(ctx, "abc", files, nil)) }, view.CopyReport{Files: 1, Digest: "d"}},
 		{"receipts abc", func(ctx context.Context) (any, error) { return of(c.Receipts(ctx, "abc")) }, []view.Receipt{}},
 		{"evidence abc", func(ctx context.Context) (any, error) { return of(c.Evidence(ctx, "abc")) }, []byte{0, 1, 0xff}},
 		{"peers", func(ctx context.Context) (any, error) { return of(c.Peers(ctx)) }, peers},

@@ -35,24 +35,24 @@ var ErrLost = errors.New("the program went away in mid-answer")
 // client sends requests to one socket. Dialing happens with the first request.
 type client struct {
 	http    *http.Client
+	dial    func(ctx context.Context, network, address string) (net.Conn, error) // to the socket, whatever the address
 	version atomic.Pointer[string]
 }
 
 func dial(socket string) *client {
 	dialer := net.Dialer{Timeout: 2 * time.Second}
-	return &client{http: &http.Client{
-		Transport: &http.Transport{
-			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-				conn, err := dialer.DialContext(ctx, "unix", socket)
-				if err != nil && ctx.Err() == nil {
-					return nil, fmt.Errorf("%w: %w", ErrNotRunning, err)
-				}
-				return conn, err
-			},
-			DisableCompression: true, MaxResponseHeaderBytes: maxProblem,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	c := &client{dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		conn, err := dialer.DialContext(ctx, "unix", socket)
+		if err != nil && ctx.Err() == nil {
+			return nil, fmt.Errorf("%w: %w", ErrNotRunning, err)
+		}
+		return conn, err
 	}}
+	c.http = &http.Client{
+		Transport:     &http.Transport{DialContext: c.dial, DisableCompression: true, MaxResponseHeaderBytes: maxProblem},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return c
 }
 
 // Close drops idle connections. Requests under way go on.

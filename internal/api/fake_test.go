@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 	"testing"
 
 	"haggle/internal/api"
+	"haggle/internal/tunnel"
 	"haggle/internal/view"
 	"haggle/market"
 )
@@ -26,6 +28,8 @@ type fakeAgent struct {
 	log     func(ctx context.Context) io.ReadCloser
 	changes chan view.Lease
 	left    chan struct{} // closed when a Watch's context ended
+	tunnel  tunnel.Conn   // what Tunnel returns
+	copying func(ctx context.Context, progress func(view.Progress)) error
 }
 
 func (f *fakeAgent) note(format string, args ...any) error {
@@ -75,7 +79,8 @@ func (f *fakeAgent) Bid(ctx context.Context, b view.BidRequest) (view.Lease, err
 		close(f.left)
 		return view.Lease{}, ctx.Err()
 	}
-	return lease("cafe", "granted"), f.note("bid %+v", b)
+	text, _ := json.Marshal(b)
+	return lease("cafe", "granted"), f.note("bid %s", text)
 }
 
 func (f *fakeAgent) Leases(_ context.Context, all bool) ([]view.Lease, error) {
@@ -115,6 +120,48 @@ func (f *fakeAgent) Peers(context.Context) ([]view.Peer, error) {
 func (f *fakeAgent) Watch(ctx context.Context) <-chan view.Lease {
 	context.AfterFunc(ctx, func() { close(f.left) })
 	return f.changes
+}
+
+func (f *fakeAgent) Tunnel(_ context.Context, id string) (tunnel.Conn, error) {
+	if err := f.note("tunnel %s", id); err != nil {
+		return nil, err
+	}
+	return f.tunnel, nil
+}
+
+func (f *fakeAgent) Copy(ctx context.Context, id string, r view.CopyRequest, progress func(view.Progress)) (view.CopyReport, error) {
+	if f.copying != nil {
+		return view.CopyReport{}, f.copying(ctx, progress)
+	}
+	return view.CopyReport{Files: 1, Digest: "d"}, f.note("copy %s %+v", id, r)
+}
+
+func (f *fakeAgent) Keep(_ context.Context, id string) (view.Lease, error) {
+	return lease(id, "stopping"), f.note("keep %s", id)
+}
+
+func (f *fakeAgent) Resume(_ context.Context, id string) (view.Lease, error) {
+	return lease(id, "preparing"), f.note("resume %s", id)
+}
+
+func (f *fakeAgent) Remove(_ context.Context, id string) (view.Lease, error) {
+	return lease(id, "ended"), f.note("remove %s", id)
+}
+
+func (f *fakeAgent) Extend(_ context.Context, id string, r view.ExtendRequest) (view.Lease, error) {
+	return lease(id, "running"), f.note("extend %s %+v", id, r)
+}
+
+func (f *fakeAgent) Rename(_ context.Context, id string, r view.NameRequest) (view.Lease, error) {
+	return lease(id, "running"), f.note("name %s %+v", id, r)
+}
+
+func (f *fakeAgent) Checkpoints(_ context.Context, id string) ([]view.CheckpointInfo, error) {
+	return nil, f.note("checkpoints %s", id)
+}
+
+func (f *fakeAgent) CheckpointNow(_ context.Context, id string) (view.CheckpointInfo, error) {
+	return view.CheckpointInfo{Seq: 4, Where: "renter"}, f.note("checkpoint %s", id)
 }
 
 func (f *fakeAgent) Shutdown(_ context.Context, force bool) error {

@@ -56,7 +56,7 @@ func skipTo(r io.Reader, text string) error {
 func TestRefusesMalformedRequestsBeforeTheAgentSeesThem(t *testing.T) {
 	f := &fakeAgent{}
 	_, config := serveAgent(t, f)
-	big := `{"image":"` + strings.Repeat("x", 64<<10) + `"}`
+	big := `{"image":"` + strings.Repeat("x", 256<<10) + `"}`
 	for name, c := range map[string]struct {
 		method, path, body, mime string
 		status                   int
@@ -69,9 +69,9 @@ func TestRefusesMalformedRequestsBeforeTheAgentSeesThem(t *testing.T) {
 		"a number for a word":    {"POST", "/v1/leases", `{"image":7}`, "application/json", 422, "bad_request", "body.image"},
 		"a word for a number":    {"POST", "/v1/leases", `{"image":"lab","gpus":"two"}`, "application/json", 422, "bad_request", "body.gpus"},
 		"an unknown property":    {"POST", "/v1/leases", `{"image":"lab","budget":1}`, "application/json", 422, "bad_request", "body.budget"},
-		"a missing property":     {"POST", "/v1/leases", `{"query":"dph<1"}`, "application/json", 422, "bad_request", "image"},
-		"too large":              {"POST", "/v1/leases", big, "application/json", 413, "too_large", "65536"},
-		"too large for nothing":  {"POST", "/v1/nowhere", big, "application/json", 413, "too_large", "65536"},
+		"a missing property":     {"POST", "/v1/leases", `{"query":"dph<1","checkpoint":{},"collect":[{"local":"/x"}]}`, "application/json", 422, "bad_request", "remote"},
+		"too large":              {"POST", "/v1/leases", big, "application/json", 413, "too_large", "262144"},
+		"too large for nothing":  {"POST", "/v1/nowhere", big, "application/json", 413, "too_large", "262144"},
 		"deeply nested":          {"POST", "/v1/leases", strings.Repeat("[", 60000), "application/json", 400, "bad_request", "depth"},
 		"a negative offset":      {"GET", "/v1/leases/cafe/log?offset=-1", "", "", 422, "bad_request", "query.offset"},
 		"a word for an offset":   {"GET", "/v1/leases/cafe/log?offset=end", "", "", 422, "bad_request", "query.offset"},
@@ -79,6 +79,9 @@ func TestRefusesMalformedRequestsBeforeTheAgentSeesThem(t *testing.T) {
 		"a long query":           {"GET", "/v1/offers?query=" + strings.Repeat("a", 1025), "", "", 422, "bad_request", "query.query"},
 		"an unknown path":        {"GET", "/v2/leases", "", "", 404, "unexpected_message", "GET /v2/leases"},
 		"an unknown method":      {"DELETE", "/v1/leases/cafe", "", "", 404, "unexpected_message", "DELETE"},
+		"a tunnel that is none":  {"GET", "/v1/leases/cafe/tunnel", "", "", 400, "bad_request", "Upgrade"},
+		"a tunnel to a long id":  {"GET", "/v1/leases/" + strings.Repeat("a", 129) + "/tunnel", "", "", 400, "bad_request", ""},
+		"a tunnel that is sent":  {"POST", "/v1/leases/cafe/tunnel", "", "", 404, "unexpected_message", "POST"},
 		"a path that climbs out": {"GET", "/v1/leases/%2e%2e%2f%2e%2e/etc", "", "", 404, "unexpected_message", "GET"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 
 // Bounds of what a client may send and how long it may take.
 const (
-	maxBody       = 64 << 10
+	maxBody       = 256 << 10 // a bid with its secrets
 	maxHeader     = 16 << 10
 	headerTimeout = 5 * time.Second
 	idleTimeout   = time.Minute
@@ -57,6 +57,7 @@ type Server struct {
 	config   Config
 	handler  http.Handler
 	listener net.Listener
+	tunnels  *tunnels     // nil for a rig
 	active   atomic.Int64 // requests that are being answered
 	used     atomic.Int64 // when the last one ended, Unix nanoseconds
 }
@@ -88,8 +89,9 @@ func NewAgentServer(c Config, a Agent) *Server {
 	mux := http.NewServeMux()
 	api := describe(mux, c, "haggle")
 	agentRoutes(api, c, a)
+	paths := tunnelRoute(mux, api, c, a)
 	forget(api)
-	return &Server{config: c, handler: c.guard(mux)}
+	return &Server{config: c, handler: c.guard(mux), tunnels: paths}
 }
 
 // NewRigServer makes the server of a rig. It does not listen yet.
@@ -140,6 +142,9 @@ func (s *Server) Run(ctx context.Context) error {
 	err := server.Shutdown(last)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = server.Close() // a client that does not read must not hold the program
+	}
+	if s.tunnels != nil {
+		s.tunnels.group.Wait() // the end of ctx has ended them
 	}
 	if end := <-served; !errors.Is(end, http.ErrServerClosed) {
 		err = errors.Join(err, end)

@@ -49,7 +49,7 @@ func mayImport() map[string][]string {
 
 		"internal/assemble": {"market", "p2p", "internal/view", "internal/store", "internal/api", "internal/config"},
 		"internal/assemble/agent": {
-			"market", "p2p", "runtime", "nvml/proof", "internal/assemble", "internal/tunnel", "internal/filesync",
+			"market", "p2p", "runtime", "runtime/archive", "nvml/proof", "internal/assemble", "internal/tunnel", "internal/filesync",
 			"internal/view", "internal/renter", "internal/store", "internal/api", "internal/config",
 		},
 		"internal/assemble/rig": {

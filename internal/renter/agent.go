@@ -7,7 +7,8 @@
 // Goroutines: Run owns them all. The operations of Agent may be called by any number of goroutines beside Run. An
 // operation that changes something is handed to Run and goes on when its caller goes away. One goroutine, the link, owns
 // each open lease: it alone writes the lease's record once both have signed, so that no receipt is ever answered twice
-// with other bytes.
+// with other bytes. What is done inside a lease (uploads, checkpoints, what comes home) has goroutines and a part of the record of
+// its own.
 package renter
 
 import (
@@ -19,6 +20,7 @@ import (
 	"io"
 	"iter"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -69,6 +71,14 @@ type Config struct {
 	Random  io.Reader        // for nonces; the system's by default
 	Log     *slog.Logger     // nil discards
 	Refresh time.Duration    // between two questions to a known rig, 10 seconds by default
+
+	// CheckpointDir is the local folder of checkpoints, which is made when it is needed. Without one no checkpoints are kept.
+	CheckpointDir string
+	// IdentityFile holds the key that checkpoints are encrypted to. It is made with mode 0600 when it is needed.
+	IdentityFile string
+	// InspectImage returns the digest of the one image in a local OCI archive, and the archive's size in bytes. Without it no
+	// images are brought.
+	InspectImage func(path string) (digest string, size int64, err error)
 }
 
 // DefaultRefresh is the default of Config.Refresh.
@@ -88,6 +98,8 @@ type Agent struct {
 	stopped   chan struct{}              // closed when Run ends its work
 	bidding   atomic.Int64               // operations that may not have a record yet
 	instance  market.Nonce               // of the store; set before the first operation runs
+	keys      sync.Mutex                 // held while the key of checkpoints is read or made
+	amending  sync.Mutex                 // held while the inside of a lease, or a name, is changed
 
 	open struct {
 		sync.Mutex
@@ -147,6 +159,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("run agent: %w", err)
 	}
+	a.sweepOpened()
 	for _, r := range records {
 		a.resume(ctx, &group, r)
 	}
@@ -165,14 +178,29 @@ func (a *Agent) Run(ctx context.Context) error {
 func (a *Agent) resume(ctx context.Context, group *sync.WaitGroup, r Record) {
 	l := newLease(r)
 	switch {
-	case r.State.over():
+	case r.over():
 	case r.Lease.IsZero():
 		a.enter(l)
 		group.Go(func() { a.resumeBid(ctx, l) })
 	default:
 		a.enter(l)
-		group.Go(func() { a.keep(ctx, l, nil) })
+		group.Go(func() { a.tend(ctx, l, nil, newWatcher(r.State)) })
 	}
+}
+
+// tend keeps an open lease's link and does what is to be done inside, until nothing is left to do or ctx ends. The stream, if there
+// is one, is one on which this side's signature has just been sent.
+func (a *Agent) tend(ctx context.Context, l *lease, s Stream, seen watcher) {
+	var group sync.WaitGroup
+	group.Go(func() { a.keepFrom(ctx, l, s, seen) })
+	group.Go(func() { a.errands(ctx, l) })
+	group.Wait()
+	if ctx.Err() != nil {
+		return
+	}
+	a.leave(l)
+	r, _ := l.get()
+	a.cfg.Log.Info("lease is over", "lease", r.Lease.Short(), "peer", r.Terms.Rig.String())
 }
 
 // spawn hands work to Run. The work's context is Run's: it outlives ctx, which bounds the handing over only.
@@ -193,7 +221,7 @@ func (a *Agent) OpenLeases() int {
 	n := 0
 	now := a.cfg.Clock().UnixMilli()
 	for _, l := range a.openLeases() {
-		if r, _ := l.get(); !r.vanished(now) {
+		if r, _ := l.get(); !r.over() && !r.vanished(now) {
 			n++
 		}
 	}
@@ -244,6 +272,36 @@ func (a *Agent) commit(ctx context.Context, l *lease, change func(*Record)) erro
 	}
 	a.show(l, r)
 	return nil
+}
+
+// amend changes the inside of a lease, on disk first and in memory after. Any goroutine may call it.
+func (a *Agent) amend(ctx context.Context, r Record, change func(*Inside) error) (Record, error) {
+	a.amending.Lock()
+	defer a.amending.Unlock()
+	return a.amendLocked(ctx, r, change)
+}
+
+func (a *Agent) amendLocked(ctx context.Context, r Record, change func(*Inside) error) (Record, error) {
+	l := a.opened(r.Bid)
+	if l != nil {
+		r, _ = l.get()
+	} else if kept, err := a.cfg.Store.Record(ctx, r.Lease); err == nil {
+		r = kept
+	}
+	in := r.Inside
+	in.Collects, in.Checkpoints = slices.Clone(in.Collects), slices.Clone(in.Checkpoints) // others read the old ones
+	if err := change(&in); err != nil {
+		return r, err
+	}
+	if err := a.cfg.Store.SaveInside(ctx, r.Bid, in); err != nil {
+		return r, fmt.Errorf("save the inside of bid %s: %w", r.Bid, err)
+	}
+	r.Inside = in
+	if l != nil {
+		l.change(func() { l.record.Inside = in })
+		a.changed(l)
+	}
+	return r, nil
 }
 
 // show changes a lease's record in memory only.

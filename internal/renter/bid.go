@@ -50,6 +50,9 @@ func (a *Agent) Bid(ctx context.Context, r view.BidRequest) (view.Lease, error) 
 
 // place tries the candidates of an order one after the other.
 func (a *Agent) place(ctx context.Context, o order) (view.Lease, error) {
+	if err := a.weigh(ctx, &o); err != nil {
+		return view.Lease{}, err
+	}
 	f, err := a.search(ctx, o.query)
 	if err != nil {
 		return view.Lease{}, err
@@ -91,7 +94,7 @@ func (a *Agent) place(ctx context.Context, o order) (view.Lease, error) {
 
 // try bids at one rig. An offer that the rig has renewed in the meantime is fetched again, once.
 func (a *Agent) try(ctx context.Context, o order, c candidate, record Record) (*lease, error) {
-	l, err := a.send(ctx, record)
+	l, err := a.send(ctx, record, o.secrets)
 	if code := market.CodeOf(err); code != market.CodeOfferExpired && code != market.CodeOfferUnknown {
 		return l, err
 	}
@@ -103,7 +106,7 @@ func (a *Agent) try(ctx context.Context, o order, c candidate, record Record) (*
 	if record, err = o.draft(a.cfg, c); err != nil {
 		return nil, err
 	}
-	return a.send(ctx, record)
+	return a.send(ctx, record, o.secrets)
 }
 
 // renewed asks a rig for the newest statement of an offer.
@@ -119,17 +122,31 @@ func (a *Agent) renewed(ctx context.Context, old *known) (*known, bool) {
 }
 
 // send stores a bid, sends it, signs the grant that echoes it and waits for the rig's first word.
-func (a *Agent) send(ctx context.Context, record Record) (*lease, error) {
+func (a *Agent) send(ctx context.Context, record Record, secrets []market.Secret) (*lease, error) {
 	l := newLease(record)
-	if err := a.cfg.Store.Save(ctx, record); err != nil {
-		return nil, fmt.Errorf("save bid %s: %w", record.Bid, err)
+	l.secrets = secrets
+	if err := a.begin(ctx, l, record); err != nil {
+		return nil, err
 	}
-	a.enter(l)
 	a.changed(l)
 	if err := a.negotiate(ctx, l); err != nil {
 		return nil, a.refused(ctx, l, err)
 	}
 	return l, a.confirm(ctx, l)
+}
+
+// begin stores a bid, whose name must be free.
+func (a *Agent) begin(ctx context.Context, l *lease, record Record) error {
+	a.amending.Lock()
+	defer a.amending.Unlock()
+	if err := a.nameFree(ctx, record.Inside.Name, record.Bid); err != nil {
+		return err
+	}
+	if err := a.cfg.Store.Save(ctx, record); err != nil {
+		return fmt.Errorf("save bid %s: %w", record.Bid, err)
+	}
+	a.enter(l)
+	return nil
 }
 
 // refused keeps why a bid became no lease. A bid that only this agent's end interrupted stays open for its next life.
@@ -146,6 +163,9 @@ func (a *Agent) refused(ctx context.Context, l *lease, why error) error {
 func (a *Agent) resumeBid(ctx context.Context, l *lease) {
 	r, _ := l.get()
 	b, _, err := market.OpenBid(a.cfg.Network, r.SealedBid)
+	if err == nil && r.Inside.Secrets {
+		err = market.NewError(market.CodeSecretsLost) // they were kept in the last life's memory alone
+	}
 	if err == nil && a.cfg.Clock().UnixMilli() >= b.GoodTill {
 		err = market.NewError(market.CodeHoldExpired)
 	}
@@ -204,11 +224,12 @@ func (a *Agent) negotiate(ctx context.Context, l *lease) error {
 // whatever becomes of the stream: the link sends the signature again until the rig has it.
 func (a *Agent) handOver(ctx context.Context, l *lease, s Stream, signed time.Time) {
 	r, _ := l.get()
-	if err := s.Send(ctx, market.AcceptMessage{Lease: r.Sealed, Env: r.Env}); err != nil {
+	m, _ := l.acceptance(r)
+	if err := s.Send(ctx, m); err != nil {
 		_ = s.Close() // it is broken already
 		s = nil
 	}
-	err := a.spawn(ctx, func(ctx context.Context) { a.keepFrom(ctx, l, s, watcher{base: signed, word: signed}) })
+	err := a.spawn(ctx, func(ctx context.Context) { a.tend(ctx, l, s, watcher{base: signed, word: signed}) })
 	if err != nil && s != nil {
 		_ = s.Close() // the agent ends; its next life takes the lease up
 	}

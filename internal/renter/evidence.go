@@ -44,8 +44,12 @@ func (a *Agent) Evidence(ctx context.Context, id string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("refusals of lease %s: %w", r.Lease.Short(), err)
 	}
+	extensions, err := a.cfg.Store.Extensions(ctx, r.Lease)
+	if err != nil {
+		return nil, fmt.Errorf("extensions of lease %s: %w", r.Lease.Short(), err)
+	}
 	r = a.concluded(ctx, r)
-	e := market.Evidence{Network: a.cfg.Network, Offer: r.Offer, Bid: r.SealedBid, Lease: r.Sealed, Rejects: rejects, Outcome: r.Outcome}
+	e := market.Evidence{Network: a.cfg.Network, Offer: r.Offer, Bid: r.SealedBid, Lease: r.Sealed, Extensions: extensions, Rejects: rejects, Outcome: r.Outcome}
 	for _, k := range receipts {
 		e.Receipts = append(e.Receipts, k.Sealed)
 	}

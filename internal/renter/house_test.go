@@ -2,6 +2,7 @@ package renter_test
 
 import (
 	"context"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +20,7 @@ type house struct {
 	agent *renter.Agent
 	stop  context.CancelFunc
 	gone  chan error
+	dir   string // of the agent's files
 }
 
 var bidder = seedKey(200)
@@ -29,14 +31,18 @@ func inHouse(t *testing.T, rigs func() []*testRig, test func(t *testing.T, h *ho
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		list := rigs()
+		h := &house{t: t, net: newTestNet(market.KeyOf(bidder), list...), store: newMemStore(), dir: t.TempDir()}
 		for _, r := range list {
+			r.root = t.TempDir()
 			r.start(ctx)
 		}
-		h := &house{t: t, net: newTestNet(market.KeyOf(bidder), list...), store: newMemStore()}
 		h.up()
 		test(t, h)
 		h.down()
 		cancel()
+		for _, r := range list {
+			r.close()
+		}
 		synctest.Wait()
 	})
 }
@@ -64,7 +70,10 @@ func oneRig(change func(*testRig)) func() []*testRig {
 // up starts an agent on the house's store.
 func (h *house) up() {
 	h.t.Helper()
-	a, err := renter.New(renter.Config{Key: bidder, Network: testNetwork, Net: h.net, Store: h.store})
+	a, err := renter.New(renter.Config{
+		Key: bidder, Network: testNetwork, Net: h.net, Store: h.store, CheckpointDir: filepath.Join(h.dir, "checkpoints"),
+		IdentityFile: filepath.Join(h.dir, "key"), InspectImage: inspectImage, Log: loggerOf(h.t),
+	})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -32,20 +32,18 @@ type link struct {
 	rig    market.Key
 	id     market.LeaseID
 	seen   watcher
+	turns  int       // attempts that the rig has said began
 	theirs uint32    // the newest receipt with both signatures that the rig said it has, on this connection
 	settle time.Time // when to stop waiting for the rig's word about the final receipt; zero while there is none
-}
-
-// keep keeps a lease of the last life.
-func (a *Agent) keep(ctx context.Context, l *lease, s Stream) {
-	r, _ := l.get()
-	a.keepFrom(ctx, l, s, newWatcher(r.State))
 }
 
 // keepFrom keeps a lease's connection until the lease is over or ctx ends. The stream, if there is one, is one on which
 // this side's signature has just been sent.
 func (a *Agent) keepFrom(ctx context.Context, l *lease, s Stream, seen watcher) {
 	r, _ := l.get()
+	if r.State.over() {
+		return
+	}
 	k := &link{a: a, l: l, rig: r.Terms.Rig, id: r.Lease, seen: seen}
 	var wait pause
 	for ctx.Err() == nil {
@@ -56,8 +54,6 @@ func (a *Agent) keepFrom(ctx context.Context, l *lease, s Stream, seen watcher) 
 		case ctx.Err() != nil:
 			return
 		case finished || k.refuted(ctx, err):
-			a.leave(l)
-			a.cfg.Log.Info("lease is over", "lease", k.id.Short(), "peer", k.rig.String())
 			return
 		}
 		a.cfg.Log.Debug("no connection to the rig", "lease", k.id.Short(), "peer", k.rig.String(), "err", err)
@@ -88,7 +84,8 @@ func (k *link) rest(ctx context.Context, d time.Duration) {
 func (k *link) once(ctx context.Context, s Stream) (bool, error) {
 	k.settle, k.theirs = time.Time{}, 0
 	var head *market.Hello
-	if s == nil {
+	fresh := s != nil
+	if !fresh {
 		var err error
 		if s, head, err = k.connect(ctx); err != nil {
 			k.l.change(func() { k.l.failures++ })
@@ -99,7 +96,7 @@ func (k *link) once(ctx context.Context, s Stream) (bool, error) {
 	defer k.online(false)
 	talking, cancel := context.WithCancel(ctx)
 	var side sync.WaitGroup
-	side.Go(func() { k.orders(talking, s) })
+	side.Go(func() { k.orders(talking, s, fresh) })
 	var err error
 	if head != nil {
 		err = k.catchUp(talking, s, *head)
@@ -167,25 +164,6 @@ func (k *link) catchUp(ctx context.Context, s Stream, theirs market.Hello) error
 	}
 	k.awaitAck()
 	return nil
-}
-
-// orders sends the renter's order to stop, once on each connection, until the rig has carried it out.
-func (k *link) orders(ctx context.Context, s Stream) {
-	var sent *market.StopMessage
-	for {
-		change := k.l.watch()
-		if order := k.l.due(); order != nil && order != sent {
-			if s.Send(ctx, *order) != nil {
-				return // the connection is over, which talk sees too
-			}
-			sent = order
-		}
-		select {
-		case <-change:
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // talk answers the rig until the connection ends. It reports whether the lease is over.
@@ -258,6 +236,10 @@ func (k *link) handle(ctx context.Context, s Stream, m market.Message) error {
 		return k.acknowledged(ctx, m.Seq)
 	case market.OutcomeMessage:
 		return k.outcome(ctx, m.Outcome)
+	case market.ExtendMessage:
+		return k.extended(ctx, m.Extension)
+	case market.DeclineMessage:
+		return k.declined(ctx, m)
 	}
 	return market.Unexpected(m)
 }

@@ -19,14 +19,14 @@ func (a *Agent) Leases(ctx context.Context, all bool) ([]view.Lease, error) {
 	list := []view.Lease{}
 	for _, r := range records {
 		r, connected := a.latest(r)
-		if all || !r.State.over() {
+		if all || !r.over() {
 			list = append(list, a.leaseView(r, connected))
 		}
 	}
 	return list, nil
 }
 
-// Lease returns one lease. It is named by at least 3 digits of its id; the error has code CodeLeaseUnknown or
+// Lease returns one lease. It is named by its name or at least 3 digits of its id, as in every other method; the error has code CodeLeaseUnknown or
 // CodeLeaseAmbiguous.
 func (a *Agent) Lease(ctx context.Context, id string) (view.Lease, error) {
 	r, err := a.find(ctx, id)
@@ -45,16 +45,22 @@ func (a *Agent) latest(r Record) (Record, bool) {
 	return r, false
 }
 
-// find returns the record of a lease by the beginning of its id. A bid that never became a lease has no id.
+// find returns the record of a lease by its name or by the beginning of its id. A bid that never became a lease has neither.
 func (a *Agent) find(ctx context.Context, id string) (Record, error) {
 	id = strings.ToLower(id)
 	unknown := market.NewError(market.CodeLeaseUnknown, "lease", clip(id))
-	if !isPrefix(id) {
+	if !isPrefix(digitsOf(id)) && !isName(id) {
 		return Record{}, unknown
 	}
 	records, err := a.cfg.Store.Records(ctx)
 	if err != nil {
 		return Record{}, fmt.Errorf("find lease: %w", err)
+	}
+	if r, ok := a.named(records, id); ok {
+		return r, nil
+	}
+	if id = digitsOf(id); !isPrefix(id) {
+		return Record{}, unknown
 	}
 	var hits []Record
 	for _, r := range records {

@@ -19,6 +19,7 @@ type memStore struct {
 	records  map[market.Hash]renter.Record
 	receipts map[market.LeaseID][]renter.Receipt
 	rejects  map[market.LeaseID][][]byte
+	extended map[market.LeaseID][][]byte
 	saves    int
 	broken   error // what every write returns
 }
@@ -28,6 +29,7 @@ func newMemStore() *memStore {
 		records:  map[market.Hash]renter.Record{},
 		receipts: map[market.LeaseID][]renter.Receipt{},
 		rejects:  map[market.LeaseID][][]byte{},
+		extended: map[market.LeaseID][][]byte{},
 	}
 }
 
@@ -51,6 +53,9 @@ func (s *memStore) save(ctx context.Context, r renter.Record) error {
 		return errFork
 	case r.Head.Seq < old.Head.Seq:
 		r.Head = old.Head
+	}
+	if ok {
+		r.Inside = old.Inside
 	}
 	s.saves++
 	s.records[r.Bid] = r
@@ -80,6 +85,41 @@ func (s *memStore) Dispute(ctx context.Context, r renter.Record, _ uint32, rejec
 	}
 	s.rejects[r.Lease] = append(s.rejects[r.Lease], reject)
 	return nil
+}
+
+func (s *memStore) SaveInside(ctx context.Context, bid market.Hash, in renter.Inside) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := errors.Join(ctx.Err(), s.broken); err != nil {
+		return err
+	}
+	r, ok := s.records[bid]
+	if !ok {
+		return market.NewError(market.CodeLeaseUnknown, "lease", bid.String()[:8])
+	}
+	s.saves++
+	r.Inside = in
+	s.records[bid] = r
+	return nil
+}
+
+func (s *memStore) Extend(ctx context.Context, r renter.Record, seq uint32, extension []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if int(seq) != len(s.extended[r.Lease])+1 {
+		return errFork
+	}
+	if err := s.save(ctx, r); err != nil {
+		return err
+	}
+	s.extended[r.Lease] = append(s.extended[r.Lease], extension)
+	return nil
+}
+
+func (s *memStore) Extensions(_ context.Context, id market.LeaseID) ([][]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.extended[id]), nil
 }
 
 func (s *memStore) Record(_ context.Context, id market.LeaseID) (renter.Record, error) {

@@ -3,6 +3,7 @@ package renter
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -32,6 +33,13 @@ type order struct {
 	currency   string
 	unattended int64 // 0 is the default
 	diskMB     int64 // 0 is market.DefaultDiskMB, or the share where that is less
+
+	inside  Inside
+	secrets []market.Secret
+	resume  string // names the lease whose newest checkpoint the job begins from
+	digest  string // of the image that is brought
+	archive int64  // its size
+	upload  int64  // all that is sent before the start
 }
 
 func newOrder(r view.BidRequest) (order, error) {
@@ -47,8 +55,10 @@ func newOrder(r view.BidRequest) (order, error) {
 	switch {
 	case r.Offer != "" && strings.TrimSpace(r.Query) != "":
 		return bad("give a query or one offer, not both")
-	case r.Image == "":
+	case r.Image == "" && r.ImageFile == "":
 		return bad("no image is named: --image takes a name that the rig lists")
+	case r.Image != "" && r.ImageFile != "":
+		return bad("name an image or bring one, not both")
 	case r.GPUs < 0 || r.GPUs > market.MaxSlots:
 		return bad(fmt.Sprintf("--gpus is 1 to %d", market.MaxSlots))
 	case r.DurationMs < 0 || r.BudgetMicro < 0 || r.DiskMB < 0 || r.UnattendedMs < market.Unlimited:
@@ -66,7 +76,37 @@ func newOrder(r view.BidRequest) (order, error) {
 	if len(o.env) == 0 {
 		o.env = nil // an empty list would be hashed otherwise, and not survive the way
 	}
+	if o.inside, err = newInside(r); err != nil {
+		return order{}, err
+	}
+	for _, s := range r.Secrets {
+		o.secrets = append(o.secrets, market.Secret(s))
+	}
+	if o.image == "" {
+		o.image = filepath.Base(r.ImageFile)
+	}
+	if err := market.CheckSecrets(market.Job{Secrets: uint8(min(len(o.secrets), 255))}, o.secrets); err != nil {
+		return order{}, err
+	}
+	o.resume = r.Resume
 	return o, o.env.Validate()
+}
+
+// has reports whether a rig has the order's image or takes it.
+func (o order) has(offer market.Offer) bool {
+	if o.inside.ImageFile != "" {
+		return offer.Rules.Brings
+	}
+	_, has := offer.Image(o.image)
+	return has
+}
+
+// noImage says why none of some rigs has the order's image.
+func (o order) noImage(rigs ...*known) error {
+	if o.inside.ImageFile != "" {
+		return market.NewError(market.CodeNoBring)
+	}
+	return imageUnknown(o.image, rigs...)
 }
 
 // candidate is an offer that an order can be placed at, with the slots that fit it.
@@ -83,8 +123,8 @@ func (o order) candidates(f found) ([]candidate, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, has := k.offer.Image(o.image); !has {
-			return nil, imageUnknown(o.image, k)
+		if !o.has(k.offer) {
+			return nil, o.noImage(k)
 		}
 		return []candidate{{offer: k, model: o.model(k.offer)}}, nil
 	}
@@ -99,10 +139,9 @@ func (o order) candidates(f found) ([]candidate, error) {
 	var without []*known
 	for _, r := range rows {
 		c, enough := o.choose(f.byOffer[r.Offer], r.Match.Slots)
-		_, has := r.Offer.Image(o.image)
 		switch {
 		case !enough:
-		case !has:
+		case !o.has(*r.Offer):
 			without = append(without, c.offer)
 		default:
 			list = append(list, c)
@@ -112,7 +151,7 @@ func (o order) candidates(f found) ([]candidate, error) {
 	case len(list) > 0:
 		return list, nil
 	case len(without) > 0:
-		return nil, imageUnknown(o.image, without...)
+		return nil, o.noImage(without...)
 	}
 	return nil, market.NewError(market.CodeNoMatch, "offers", fmt.Sprint(len(f.offers)))
 }
@@ -180,16 +219,15 @@ func imageUnknown(image string, rigs ...*known) error {
 // draft makes the record of a bid, and refuses one that the rig would refuse.
 func (o order) draft(cfg Config, c candidate) (Record, error) {
 	offer, now := c.offer.offer, cfg.Clock()
-	image, has := offer.Image(o.image)
-	if !has {
-		return Record{}, imageUnknown(o.image, c.offer)
+	if !o.has(offer) {
+		return Record{}, o.noImage(c.offer)
 	}
-	job := market.Job{Image: image.Digest, Args: o.args}
+	job := o.job(offer)
 	b := market.Bid{
 		Offer: c.offer.hash, Rig: offer.Rig, Renter: market.KeyOf(cfg.Key), Owner: market.KeyOf(cfg.Key),
 		Count: uint8(o.count), Slots: c.slots, Model: c.model, Mode: market.ModeFirm, Prices: offer.Prices,
 		GoodTill: now.Add(goodTill).UnixMilli(), DurationMs: o.durationMs, Budget: o.budget,
-		Limits: o.limits(offer.Rules), IntervalMs: offer.Rules.IntervalMs,
+		Limits: o.limits(offer.Rules), IntervalMs: offer.Rules.IntervalMs, Upload: o.upload,
 	}
 	b.Prices.Currency = o.currency // an offer in another currency does not fit, whatever its price
 	b.Resources.DiskMB = o.diskMB
@@ -217,16 +255,30 @@ func (o order) draft(cfg Config, c candidate) (Record, error) {
 	return Record{
 		Bid: sealed.Hash(), Offer: c.offer.raw, SealedBid: sealed.Encode(), Job: job, Env: o.env,
 		RigName: offer.Name, Model: c.model, Image: o.image,
-		State: State{Created: now.UnixMilli(), Since: now.UnixMilli(), Isolation: offer.Host.Isolation},
+		State:  State{Created: now.UnixMilli(), Since: now.UnixMilli(), Isolation: offer.Host.Isolation},
+		Inside: o.inside,
 	}, nil
+}
+
+// job makes the job of an order for a rig that has its image or takes it.
+func (o order) job(offer market.Offer) market.Job {
+	j := market.Job{Image: o.digest, Args: o.args, Archive: o.archive, Secrets: uint8(len(o.secrets))}
+	if o.archive == 0 {
+		image, _ := offer.Image(o.image)
+		j.Image = image.Digest
+	}
+	if o.inside.Src != "" {
+		j.Workdir = workDir
+	}
+	return j
 }
 
 // check asks what the rig will ask. Whether slots are free is left to the rig: one may have become free.
 func (o order) check(k *known, b market.Bid, job market.Job, now time.Time) error {
-	if err := job.Validate(); err != nil {
+	if err := b.Validate(); err != nil {
 		return err
 	}
-	if err := b.Validate(); err != nil {
+	if err := market.AdmitJob(k.offer, b, job); err != nil {
 		return err
 	}
 	if err := market.Admit(k.offer, k.hash, b, now.UnixMilli()); err != nil {

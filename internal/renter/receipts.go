@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	"haggle/market"
 )
@@ -29,7 +30,11 @@ func (k *link) receipt(ctx context.Context, raw []byte) (market.Message, error) 
 	if s.SignedBy(market.RoleRenter) {
 		believed = market.Unlimited // this side has signed it already: its store was lost
 	}
-	if err := market.CheckReceipt(rec.Lease, rec.Terms, rec.Head, r, believed); err != nil {
+	err = market.CheckReceipt(rec.Lease, rec.terms(), rec.Head, r, believed)
+	if err == nil && believed != market.Unlimited {
+		err = k.checkKept(rec, r, now)
+	}
+	if err != nil {
 		return k.dispute(ctx, rec, r, s.Hash(), elapsed, err)
 	}
 	signed := s.Sign(market.RoleRenter, k.a.cfg.Key)
@@ -44,6 +49,20 @@ func (k *link) receipt(ctx context.Context, raw []byte) (market.Message, error) 
 		return nil, k.acknowledged(ctx, r.Seq) // it came from the rig with both signatures
 	}
 	return market.ReceiptMessage{Receipt: kept.Sealed}, nil
+}
+
+// checkKept reports whether the time for which only the disk was kept can be believed: none where that was never ordered, and else
+// no more than what is left of the time since the start when the running time is taken off.
+func (k *link) checkKept(rec Record, r market.Receipt, now time.Time) error {
+	seen := int64(0)
+	if rec.Inside.Keeps {
+		seen = k.seen.since(now, rec.Head.BilledMs+rec.Head.KeptMs)
+		if seen == market.Unlimited {
+			return nil
+		}
+		seen = max(0, seen-r.BilledMs)
+	}
+	return market.CheckKept(r, seen)
 }
 
 // again answers a receipt of a number that was signed before.
@@ -99,10 +118,11 @@ func (k *link) refusal(ctx context.Context) (market.Message, error) {
 
 // fair is the total that this side agrees to: what was signed, and the rest by its own count of the time.
 func fair(rec Record, r market.Receipt, elapsed int64) market.Micro {
-	ms := max(rec.Head.BilledMs, min(r.BilledMs, elapsed, rec.Terms.DurationMs))
-	bill, err := rec.Terms.Prices.Bill(rec.Terms.UsageAt(ms, rec.Head.Usage.InBytes, rec.Head.Usage.OutBytes))
+	t := rec.terms()
+	ms := max(rec.Head.BilledMs, min(r.BilledMs, elapsed, t.DurationMs))
+	bill, err := t.Prices.Bill(t.UsedBy(ms, rec.Head.KeptMs, rec.Head.Usage.InBytes, rec.Head.Usage.OutBytes))
 	if err != nil {
 		return rec.Head.Total
 	}
-	return min(bill.Total, rec.Terms.Most())
+	return min(bill.Total, t.Most())
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"haggle/internal/tunnel"
 	"haggle/market"
 )
 
@@ -48,6 +49,16 @@ type testRig struct {
 	dropAccept bool     // loses the first signature under the terms, with its connection
 	expire     bool     // lets every hold run out
 	echoes     []uint32 // receipts with both signatures that this rig does not wait for
+
+	root     string                // folder of the jobs' disks
+	doors    int                   // paths to doors that were opened
+	shut     error                 // what a door answers
+	spoil    func(io.Writer) error // what a door answers in place of a checkpoint
+	decline  error                 // the answer to orders to extend and to start again
+	hurt     error                 // the end of an image's tunnel after a part of it
+	imaged   int64                 // bytes of images that came
+	final    func(dir string)      // what a job does when it is told to end
+	accepted []int                 // secrets that came with each acceptance
 }
 
 type rigLease struct {
@@ -61,6 +72,13 @@ type rigLease struct {
 	started  time.Time
 	said     time.Time
 	outcome  []byte
+
+	work    string // the folder that is /work in the job; never changes
+	job     market.Job
+	image   []byte // that was brought
+	whole   bool   // it has come
+	secrets []market.Secret
+	door    *tunnel.Server
 }
 
 func seedKey(seed byte) ed25519.PrivateKey {
@@ -219,6 +237,10 @@ func (r *testRig) tick() {
 			_ = l.event(market.Exited{Code: r.code, RanMs: r.run.Milliseconds()})
 			continue
 		}
+		if l.state.Job == market.JobStopping && time.Now().UnixMilli() >= l.state.KillAt {
+			_ = l.event(market.Exited{Code: 143, RanMs: time.Since(l.started).Milliseconds()})
+			continue
+		}
 		_ = l.event(market.Tick{})
 		if l.state.Job == market.JobRunning && time.Since(l.said) >= 5*time.Second {
 			l.status()
@@ -228,23 +250,31 @@ func (r *testRig) tick() {
 
 // event steps a lease and performs what it asks for. The caller holds the lock.
 func (l *rigLease) event(e market.Event) error {
-	before := l.state.Job
+	before, ready := l.state.Job, l.state.Ready
 	next, actions, err := market.Step(l.state, l.rig.now(), e)
 	if err != nil {
 		return err
 	}
 	l.state = next
-	if next.Job != before {
+	if next.Job != before || next.Ready != ready {
 		l.status()
 	}
 	for _, action := range actions {
 		switch a := action.(type) {
 		case market.Prepare:
-			err = l.event(market.Prepared{})
+			if l.job.Archive == 0 || l.whole {
+				err = l.event(market.Prepared{})
+			}
 		case market.Start:
 			l.started = time.Now()
 			err = l.event(market.Started{})
 		case market.EndJob:
+			if a.GraceMs > 0 {
+				if l.rig.final != nil {
+					l.rig.final(l.work)
+				}
+				continue // it takes its time
+			}
 			err = l.event(market.Exited{Code: 143, RanMs: time.Since(l.started).Milliseconds()})
 		case market.Scrub:
 			err = l.event(market.Scrubbed{Cards: []market.CardWipe{{Index: l.state.Terms.Slots[0].Index, Bytes: 1 << 30}}})

@@ -2,6 +2,7 @@ package renter_test
 
 import (
 	"encoding/binary"
+	"path/filepath"
 	"time"
 
 	"haggle/market"
@@ -115,7 +116,8 @@ func (r *testRig) grant(w *wire, m market.BidMessage) (*rigLease, error) {
 		r.cheat.grant(&terms)
 	}
 	sealed := market.SealTerms(testNetwork, r.key, terms)
-	l := &rigLease{rig: r, state: market.NewLease(sealed.ID(), terms, now, false), sealed: sealed.Encode(), wire: w}
+	l := &rigLease{rig: r, state: market.NewLease(sealed.ID(), terms, now, false), sealed: sealed.Encode(), wire: w, job: m.Job}
+	l.work = filepath.Join(r.root, sealed.ID().String())
 	r.leases[sealed.ID()] = l
 	return l, w.Send(r.ctx, market.GrantMessage{Lease: l.sealed})
 }
@@ -146,7 +148,8 @@ func (r *testRig) handle(l *rigLease, m market.Message) error {
 		case r.expire:
 			_ = l.event(market.Stop{Reason: market.ReasonRig})
 		}
-		l.sealed, l.env = m.Lease, m.Env
+		l.sealed, l.env, l.secrets = m.Lease, m.Env, m.Secrets
+		r.accepted = append(r.accepted, len(m.Secrets))
 		return l.event(market.Signed{})
 	case market.ReceiptMessage:
 		receipt, s, err := market.OpenReceipt(testNetwork, m.Receipt, l.state.Terms)
@@ -179,21 +182,19 @@ func (r *testRig) handle(l *rigLease, m market.Message) error {
 		return l.event(market.Rejected{})
 	case market.StopMessage:
 		r.stops++
-		return l.event(market.Stop{Reason: market.ReasonRenter, Kill: m.Kill})
+		if err := l.event(market.Stop{Reason: market.ReasonRenter, Kill: m.Kill, Keep: m.Keep}); err != nil && m.Keep {
+			l.send(market.DeclineMessage{What: market.OrderKeep, Err: *market.Public(err)})
+			return nil
+		} else if err != nil {
+			return err
+		}
+		return nil
 	}
-	return market.Unexpected(m)
+	return r.handleInside(l, m)
 }
 
 // serveLog sends the log from an offset, in pieces of odd sizes, and breaks where the test wants it.
-func (r *testRig) serveLog(w *wire) error {
-	m, err := w.Receive(r.ctx)
-	if err != nil {
-		return err
-	}
-	request, ok := m.(market.TunnelRequest)
-	if !ok {
-		return market.Unexpected(m)
-	}
+func (r *testRig) serveLog(w *wire, request market.TunnelRequest) error {
 	r.mu.Lock()
 	data, most, hold := r.log, int64(-1), r.logHold
 	r.logs++

@@ -23,6 +23,8 @@ type Record struct {
 	State     State
 	Head      market.Head // the newest receipt that both signed
 	Outcome   []byte      // what the rig signed of what became of what the job left behind; nil before it has
+	// Inside is what is done inside the lease. Save keeps it with a record that is new, and SaveInside changes it.
+	Inside Inside
 	// Cards is what the rig said last of the leased cards. It is not stored: nobody asks for it after a restart.
 	Cards []market.CardUse
 }
@@ -49,6 +51,11 @@ type State struct {
 	Out       int64           `cbor:"18,keyasint,omitempty"`
 	DiskUsed  int64           `cbor:"19,keyasint,omitempty"`
 	DiskFull  bool            `cbor:"20,keyasint,omitempty"` // it has been
+	Ready     bool            `cbor:"21,keyasint,omitempty"` // while preparing: the rig waits for what comes before the start
+	Attempt   uint32          `cbor:"22,keyasint,omitempty"` // how often the job was started again
+	KeptMs    int64           `cbor:"23,keyasint,omitempty"` // as the rig says
+	// Extension is the newest that both signed; nil where there is none.
+	Extension *market.Extension `cbor:"24,keyasint,omitempty"`
 }
 
 // Receipt is a sealed receipt as the agent keeps it; both sides have signed it.
@@ -69,6 +76,12 @@ type Store interface {
 	Sign(ctx context.Context, r Record, receipt Receipt) error
 	// Dispute keeps a signed refusal of a receipt with the record's new state, before it is sent.
 	Dispute(ctx context.Context, r Record, seq uint32, reject []byte) error
+	// SaveInside replaces what is kept about the inside of a bid's lease, and nothing else.
+	SaveInside(ctx context.Context, bid market.Hash, in Inside) error
+	// Extend keeps a sealed extension that both signed, together with the record's new state. There is one of a number.
+	Extend(ctx context.Context, r Record, seq uint32, extension []byte) error
+	// Extensions returns the sealed extensions of a lease that both signed, in order.
+	Extensions(ctx context.Context, id market.LeaseID) ([][]byte, error)
 	// Record returns the record of a lease.
 	Record(ctx context.Context, id market.LeaseID) (Record, error)
 	// Records returns all records, newest first.

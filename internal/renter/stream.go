@@ -70,7 +70,7 @@ func unreachable(rig market.Key) error {
 const (
 	firstPause = 200 * time.Millisecond
 	lastPause  = 10 * time.Second
-	lostPause  = 5 * time.Minute // for a rig that has vanished
+	lostPause  = 5 * time.Minute // for a rig that has vanished, or does not let us collect
 )
 
 // pause grows with every failure, with jitter so that the agents of a rig that comes back do not come all at once.

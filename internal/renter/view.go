@@ -25,6 +25,7 @@ func (a *Agent) leaseView(r Record, connected bool) view.Lease {
 	if r.State.Job == market.JobStopping {
 		v.EndsBy = r.State.KillAt
 	}
+	a.insideView(r, &v)
 	if r.State.Code != "" {
 		p := view.ProblemOf(market.NewError(r.State.Code))
 		v.Error = &p
@@ -36,9 +37,11 @@ func (a *Agent) leaseView(r Record, connected bool) view.Lease {
 		code := r.State.Exit.Code
 		v.Exit = &code
 	}
-	if r.State.Refused != nil {
-		p := view.ProblemOf(r.State.Refused)
-		v.Error = &p
+	for _, why := range []*market.Error{r.State.Refused, r.Inside.Failed} {
+		if why != nil {
+			p := view.ProblemOf(why)
+			v.Error = &p
+		}
 	}
 	prices := a.agreed(r, &v)
 	v.Price = view.MoneyOf(market.Micro(prices.Slot), prices.Currency)
@@ -55,10 +58,32 @@ func (a *Agent) leaseView(r Record, connected bool) view.Lease {
 	return v
 }
 
+// insideView shows what is done inside a lease.
+func (a *Agent) insideView(r Record, v *view.Lease) {
+	in := r.Inside
+	v.Name, v.Labels, v.Attempt, v.KeptMs = in.Name, in.Labels, int(r.State.Attempt), max(r.State.KeptMs, r.Head.KeptMs)
+	for _, p := range in.Ports {
+		v.Ports = append(v.Ports, view.Port(p))
+	}
+	for _, c := range in.Collects {
+		v.Collects = append(v.Collects, view.Collected{
+			Remote: market.Printable(c.Remote), Local: market.Printable(c.Local), Done: c.Over || c.After > r.State.Attempt, Error: c.Error,
+			Files: c.Files, Bytes: c.Bytes,
+		})
+	}
+	v.Checkpoints = checkpointViews(in)
+	if in.Resumed != nil {
+		v.Resumed = in.Resumed.Lease.String()
+	}
+	if l := a.opened(r.Bid); l != nil {
+		v.Uploading = l.progress()
+	}
+}
+
 // agreed fills in what the terms say, or the bid where there are none yet, and returns the prices.
 func (a *Agent) agreed(r Record, v *view.Lease) market.Prices {
 	if !r.Lease.IsZero() {
-		t := r.Terms
+		t := r.terms()
 		v.ID, v.RigKey, v.Slots, v.Duration, v.Simulated = r.Lease.String(), t.Rig.String(), len(t.Slots), t.DurationMs, t.Simulated
 		v.Budget = view.MoneyOf(t.Budget, t.Prices.Currency)
 		v.DiskMB, v.Egress = t.Resources.DiskMB, t.Egress

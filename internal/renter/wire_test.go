@@ -1,6 +1,7 @@
 package renter_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -43,12 +44,13 @@ func (p *pipe) reason() (error, bool) {
 type wire struct {
 	peer    market.Key
 	in, out *pipe
+	rest    []byte // of raw bytes: came, and not read yet
 }
 
 // newWire makes both ends of a stream: the renter's and the rig's.
 func newWire(rig, agent market.Key) (*wire, *wire) {
 	up, down := newPipe(), newPipe()
-	return &wire{rig, down, up}, &wire{agent, up, down}
+	return &wire{peer: rig, in: down, out: up}, &wire{peer: agent, in: up, out: down}
 }
 
 func (w *wire) Peer() market.Key { return w.peer }
@@ -58,6 +60,10 @@ func (w *wire) Send(ctx context.Context, m market.Message) error {
 	if err != nil {
 		return err
 	}
+	return w.put(ctx, data)
+}
+
+func (w *wire) put(ctx context.Context, data []byte) error {
 	if why, _ := w.out.reason(); why != nil {
 		return errCut
 	}
@@ -72,21 +78,29 @@ func (w *wire) Send(ctx context.Context, m market.Message) error {
 }
 
 func (w *wire) Receive(ctx context.Context) (market.Message, error) {
+	data, err := w.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return decode(data)
+}
+
+func (w *wire) take(ctx context.Context) ([]byte, error) {
 	if why, lost := w.in.reason(); lost {
 		return nil, why
 	}
 	select {
 	case data := <-w.in.data:
-		return decode(data)
+		return data, nil
 	default:
 	}
 	select {
 	case data := <-w.in.data:
-		return decode(data)
+		return data, nil
 	case <-w.in.end:
 		select {
 		case data := <-w.in.data:
-			return decode(data)
+			return data, nil
 		default:
 			why, _ := w.in.reason()
 			return nil, why
@@ -107,6 +121,38 @@ func decode(data []byte) (market.Message, error) {
 func (w *wire) Close() error {
 	w.out.stop(io.EOF, false)
 	w.in.stop(io.EOF, false)
+	return nil
+}
+
+// Raw turns the stream into bytes.
+func (w *wire) Raw() renter.Conn { return rawWire{w} }
+
+type rawWire struct{ w *wire }
+
+func (r rawWire) Read(p []byte) (int, error) {
+	for len(r.w.rest) == 0 {
+		data, err := r.w.take(context.Background())
+		if err != nil {
+			return 0, err
+		}
+		r.w.rest = data
+	}
+	n := copy(p, r.w.rest)
+	r.w.rest = r.w.rest[n:]
+	return n, nil
+}
+
+func (r rawWire) Write(p []byte) (int, error) {
+	if err := r.w.put(context.Background(), bytes.Clone(p)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+func (r rawWire) Close() error { return r.w.Close() }
+
+func (r rawWire) CloseWrite() error {
+	r.w.out.stop(io.EOF, false)
 	return nil
 }
 
@@ -199,7 +245,7 @@ func (n *testNet) OpenTunnel(_ context.Context, key market.Key) (renter.Stream, 
 	if err != nil {
 		return nil, err
 	}
-	return r.connect(n.agent, r.serveLog), nil
+	return r.connect(n.agent, r.serveTunnel), nil
 }
 
 func (n *testNet) reach(key market.Key) (*testRig, error) {

@@ -30,7 +30,7 @@ func (a *Agent) Close() error { return a.db.close() }
 // Instance returns the random id that the database got when it was made.
 func (a *Agent) Instance(context.Context) (market.Nonce, error) { return a.db.instance, nil }
 
-// Save adds or replaces a record by its bid. The error is ErrFork if the bid has another lease already, or if the sealed
+// Save adds or replaces a record by its bid; what is kept about the inside of its lease it only adds. The error is ErrFork if the bid has another lease already, or if the sealed
 // terms are not those of the lease. A head behind the one that is kept is passed over: what both signed is not forgotten.
 func (a *Agent) Save(ctx context.Context, r renter.Record) error {
 	return a.save(ctx, "save bid "+r.Bid.String(), r, func(context.Context, *sql.Tx) error { return nil })
@@ -51,6 +51,35 @@ func (a *Agent) Sign(ctx context.Context, r renter.Record, receipt renter.Receip
 		done, err := tx.ExecContext(ctx, `INSERT INTO receipt (lease, seq, body, sealed) VALUES (?, ?, ?, ?)
 			ON CONFLICT (lease, seq) DO UPDATE SET body = body WHERE body = excluded.body`,
 			r.Lease[:], receipt.Seq, body[:], receipt.Sealed)
+		if err != nil {
+			return err
+		}
+		return needRow(done, ErrFork)
+	})
+}
+
+// SaveInside replaces what is kept about the inside of a bid's lease, and nothing else.
+func (a *Agent) SaveInside(ctx context.Context, bid market.Hash, in renter.Inside) error {
+	return a.db.update(ctx, "save the inside of bid "+bid.String(), func(ctx context.Context, tx *sql.Tx) error {
+		done, err := tx.ExecContext(ctx, `UPDATE record SET inside = ? WHERE bid = ?`, state(in), bid[:])
+		if err != nil {
+			return err
+		}
+		return needRow(done, market.NewError(market.CodeLeaseUnknown, "lease", bid.String()[:8]))
+	})
+}
+
+// Extend keeps an extension that both sides signed, together with the record. Keeping the same content again changes nothing; the
+// error is ErrFork if there is other content of that number, and then nothing is saved.
+func (a *Agent) Extend(ctx context.Context, r renter.Record, seq uint32, extension []byte) error {
+	what := fmt.Sprintf("keep extension %d of lease %s", seq, r.Lease)
+	return a.save(ctx, what, r, func(ctx context.Context, tx *sql.Tx) error {
+		body, err := bodyOf(extension)
+		if err != nil {
+			return err
+		}
+		done, err := tx.ExecContext(ctx, `INSERT INTO extension (lease, seq, body, sealed) VALUES (?, ?, ?, ?)
+			ON CONFLICT (lease, seq) DO UPDATE SET body = body WHERE body = excluded.body`, r.Lease[:], seq, body[:], extension)
 		if err != nil {
 			return err
 		}
@@ -103,8 +132,8 @@ func saveRecord(ctx context.Context, tx *sql.Tx, r renter.Record) error {
 	// A lease without an id is of a bid that waits: it must not unmake one that was granted.
 	done, err := tx.ExecContext(ctx, `INSERT INTO record
 		(bid, lease, job, created, terms, sealed, offer, sealed_bid, task, env, rig_name, model, image, state, head_seq, head,
-		outcome)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		outcome, inside)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (bid) DO UPDATE SET
 			lease = excluded.lease, job = excluded.job, created = excluded.created, terms = excluded.terms,
 			sealed = excluded.sealed, offer = excluded.offer, sealed_bid = excluded.sealed_bid, task = excluded.task,
@@ -114,7 +143,7 @@ func saveRecord(ctx context.Context, tx *sql.Tx, r renter.Record) error {
 			head_seq = max(head_seq, excluded.head_seq)
 		WHERE lease IS NULL OR lease IS excluded.lease`,
 		r.Bid[:], lease, string(r.State.Job), r.State.Created, terms, blob(r.Sealed), r.Offer, r.SealedBid, state(r.Job),
-		agentSecrets(r), r.RigName, r.Model, r.Image, state(r.State), r.Head.Seq, state(r.Head), blob(r.Outcome))
+		agentSecrets(r), r.RigName, r.Model, r.Image, state(r.State), r.Head.Seq, state(r.Head), blob(r.Outcome), state(r.Inside))
 	if err != nil {
 		return err
 	}

@@ -7,13 +7,13 @@ import (
 	"haggle/market"
 )
 
-const recordColumns = `SELECT bid, lease, terms, sealed, offer, sealed_bid, task, env, rig_name, model, image, state, head, outcome FROM record `
+const recordColumns = `SELECT bid, lease, terms, sealed, offer, sealed_bid, task, env, rig_name, model, image, state, head, outcome, inside FROM record `
 
 func scanRecord(r row) (renter.Record, error) {
 	var rec renter.Record
-	var bid, lease, terms, task, env, known, head []byte
+	var bid, lease, terms, task, env, known, head, inside []byte
 	err := r.Scan(&bid, &lease, &terms, &rec.Sealed, &rec.Offer, &rec.SealedBid, &task, &env, &rec.RigName, &rec.Model,
-		&rec.Image, &known, &head, &rec.Outcome)
+		&rec.Image, &known, &head, &rec.Outcome, &inside)
 	if err != nil {
 		return rec, err
 	}
@@ -26,7 +26,8 @@ func scanRecord(r row) (renter.Record, error) {
 		}
 	}
 	return rec, decode(column{"terms", terms, &rec.Terms}, column{"task", task, &rec.Job}, column{"env", env, &rec.Env},
-		column{"state", known, &rec.State}, column{"head", head, &rec.Head})
+		column{"state", known, &rec.State}, column{"head", head, &rec.Head},
+		column{"inside", inside, &rec.Inside})
 }
 
 // Record returns the record of a lease.
@@ -65,6 +66,17 @@ func (a *Agent) Rejects(ctx context.Context, id market.LeaseID) ([][]byte, error
 	scan := func(r row) (sealed []byte, err error) { return sealed, r.Scan(&sealed) }
 	list, err := rows(ctx, a.db, "list refusals of lease "+id.String(), scan,
 		`SELECT sealed FROM reject WHERE lease = ? ORDER BY seq`, id[:])
+	if err != nil || len(list) > 0 {
+		return list, err
+	}
+	return nil, a.db.known(ctx, `SELECT 1 FROM record WHERE lease = ?`, id)
+}
+
+// Extensions returns the sealed extensions of a lease that both signed, in order.
+func (a *Agent) Extensions(ctx context.Context, id market.LeaseID) ([][]byte, error) {
+	scan := func(r row) (sealed []byte, err error) { return sealed, r.Scan(&sealed) }
+	list, err := rows(ctx, a.db, "list extensions of lease "+id.String(), scan,
+		`SELECT sealed FROM extension WHERE lease = ? ORDER BY seq`, id[:])
 	if err != nil || len(list) > 0 {
 		return list, err
 	}

@@ -109,6 +109,51 @@ func conformAgentReceipts(t *testing.T, s renter.Store, again func() renter.Stor
 	}
 }
 
+// conformAgentInside: what is inside of a lease and its record change each on its own.
+func conformAgentInside(t *testing.T, s renter.Store, again func() renter.Store) {
+	ctx := t.Context()
+	r := leaseRecord(1)
+	must(t, s.Save(ctx, r))
+	stale := r
+	r.Inside.Name, r.Inside.Uploaded = "other", true
+	r.Inside.Failed = &market.Error{Code: market.CodeFileNotFound}
+	r.Inside.Checkpoints = []renter.Kept{{Seq: 1, AtMs: 2, Bytes: 3, Digest: "d", Where: []string{"renter"}}}
+	must(t, s.SaveInside(ctx, r.Bid, r.Inside))
+	stale.State.BilledMs = 7
+	must(t, s.Save(ctx, stale))
+	r.State.BilledMs = 7
+	s = again()
+	if got, err := s.Record(ctx, r.Lease); err != nil || !cmp.Equal(r, got) {
+		t.Errorf("record: %v, %s", err, cmp.Diff(r, got))
+	}
+	wantError(t, s.SaveInside(ctx, market.Hash{9}, r.Inside), unknownLease())
+}
+
+func conformAgentExtensions(t *testing.T, s renter.Store, again func() renter.Store) {
+	ctx := t.Context()
+	r := leaseRecord(1)
+	must(t, s.Save(ctx, r))
+	if list, err := s.Extensions(ctx, r.Lease); err != nil || len(list) != 0 {
+		t.Errorf("before any extension: got %v, %v", list, err)
+	}
+	first, second := sealExtension(r.Lease, 1, 5), sealExtension(r.Lease, 2, 6)
+	r.State.Extension = &market.Extension{Lease: r.Lease, Seq: 1, Budget: 5}
+	must(t, s.Extend(ctx, r, 1, first))
+	must(t, s.Extend(ctx, r, 1, first))
+	must(t, s.Extend(ctx, r, 2, second))
+	forked := r
+	forked.State.Disputed = true
+	wantError(t, s.Extend(ctx, forked, 2, sealExtension(r.Lease, 2, 7)), store.ErrFork)
+	s = again()
+	list, err := s.Extensions(ctx, r.Lease)
+	if diff := cmp.Diff([][]byte{first, second}, list); err != nil || diff != "" {
+		t.Errorf("extensions: %v (-want +got):\n%s", err, diff)
+	}
+	if got, err := s.Record(ctx, r.Lease); err != nil || !cmp.Equal(r, got) {
+		t.Errorf("a refused change must leave nothing: %v, %s", err, cmp.Diff(r, got))
+	}
+}
+
 func conformUnknownAgentLease(t *testing.T, s renter.Store, _ func() renter.Store) {
 	ctx := t.Context()
 	must(t, s.Save(ctx, bidRecord(1))) // a bid without a lease is no lease
@@ -119,12 +164,16 @@ func conformUnknownAgentLease(t *testing.T, s renter.Store, _ func() renter.Stor
 	wantError(t, err, unknownLease())
 	_, err = s.Rejects(ctx, id)
 	wantError(t, err, unknownLease())
+	_, err = s.Extensions(ctx, id)
+	wantError(t, err, unknownLease())
 }
 
 func TestAgentKeepsTheRulesOfARentersStore(t *testing.T) {
 	for name, conform := range map[string]func(*testing.T, renter.Store, func() renter.Store){
 		"bids and leases": conformAgent,
 		"receipts":        conformAgentReceipts,
+		"the inside":      conformAgentInside,
+		"extensions":      conformAgentExtensions,
 		"unknown leases":  conformUnknownAgentLease,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -54,7 +54,18 @@ func bidRecord(n byte) renter.Record {
 		Bid: t.Bid, Offer: []byte("offer"), SealedBid: []byte("bid"), RigName: "attic", Model: "RTX_4090", Image: "lab",
 		Job: market.Job{Salt: market.Nonce{n}, Image: "sha256:00", Args: []string{"train"}}, Env: market.Env{"TOKEN=secret-token"},
 		State: renter.State{Created: t.Issued},
+		Inside: renter.Inside{
+			Name: "trial", Labels: []string{"a"}, Ports: []renter.Port{{Name: "ui", Port: 80}}, Src: "/home/src", Secrets: true,
+			Collects: []renter.Collect{{Remote: "out", Local: "/home/out"}}, Resumed: &renter.Restoration{Lease: market.LeaseID{n}, Seq: 2},
+			Checkpoint: &renter.Checkpoint{Dir: "/work/ckpt", EveryMs: 5, To: []string{"renter"}},
+		},
 	}
+}
+
+// sealExtension makes an extension that both signed; budget decides its content.
+func sealExtension(id market.LeaseID, seq uint32, budget market.Micro) []byte {
+	e := market.Extension{Lease: id, Seq: seq, DurationMs: 9_000_000, Budget: budget}
+	return market.Consent(market.SealExtension(network, renterKey(), e), rigKey()).Encode()
 }
 
 // leaseRecord makes the record of the n-th lease as the agent has it after the grant.

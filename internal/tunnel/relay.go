@@ -13,7 +13,7 @@ func Relay(ctx context.Context, a, b Conn) error {
 	defer stop()
 	ends := make(chan error, 2)
 	pass := func(to, from Conn) {
-		_, err := io.CopyBuffer(onlyWriter{to}, onlyReader{from}, make([]byte, relayBuffer))
+		err := move(to, from)
 		if err == nil {
 			err = to.CloseWrite()
 		}
@@ -30,6 +30,18 @@ func Relay(ctx context.Context, a, b Conn) error {
 		return ctx.Err()
 	}
 	return errors.Join(first, second)
+}
+
+// move copies to the end; a channel lends its own buffer.
+func move(to, from Conn) (err error) {
+	if c, ok := from.(*Channel); ok {
+		_, err = c.WriteTo(to)
+	} else if c, ok := to.(*Channel); ok {
+		_, err = c.ReadFrom(from)
+	} else {
+		_, err = io.CopyBuffer(onlyWriter{to}, onlyReader{from}, make([]byte, relayBuffer))
+	}
+	return err
 }
 
 // relayBuffer is what one direction of a relay holds: two packets of the widest stream.

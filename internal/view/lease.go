@@ -13,7 +13,7 @@ type Lease struct {
 	Slots     int      `json:"slots"`
 	Image     string   `json:"image"`
 	Args      []string `json:"args"`
-	State     string   `json:"state" doc:"bidding, refused, granted, preparing, starting, running, stopping, ended"`
+	State     string   `json:"state" doc:"bidding, refused, granted, preparing, starting, running, stopping, paused, ended"`
 	Reason    string   `json:"reason,omitempty"`
 	Exit      *int64   `json:"exit,omitempty" doc:"the job's exit code"`
 	Debt      string   `json:"debt" doc:"open, final or disputed"`
@@ -40,6 +40,16 @@ type Lease struct {
 	In        int64            `json:"in_bytes,omitempty" doc:"received by the job, as billed so far"`
 	Out       int64            `json:"out_bytes,omitempty" doc:"sent by the job, as billed so far"`
 	Outcome   *Outcome         `json:"outcome,omitempty" doc:"what became of what the job left behind, signed by the rig"`
+
+	Name        string           `json:"name,omitempty" doc:"given by its renter; every place that takes an id takes it"`
+	Labels      []string         `json:"labels,omitempty"`
+	Ports       []Port           `json:"ports,omitempty" doc:"that the job listens on, as its renter said"`
+	Attempt     int              `json:"attempt,omitempty" doc:"how often its job was started again from a kept disk"`
+	KeptMs      int64            `json:"kept_ms,omitempty" doc:"how long its disk was kept while it was paused"`
+	Uploading   *Progress        `json:"uploading,omitempty" doc:"what is being sent before the start"`
+	Collects    []Collected      `json:"collects,omitempty" doc:"what comes home when the job has ended"`
+	Checkpoints []CheckpointInfo `json:"checkpoints,omitempty" doc:"oldest first"`
+	Resumed     string           `json:"resumed,omitempty" doc:"id of the lease from whose checkpoint its job began"`
 }
 
 // Outcome is a rig's signed word on what became of what a job left behind.

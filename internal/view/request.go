@@ -33,7 +33,7 @@ type FunnelStep struct {
 type BidRequest struct {
 	Query        string   `json:"query,omitempty"`
 	Offer        string   `json:"offer,omitempty" doc:"id of one offer, in place of a query"`
-	Image        string   `json:"image" doc:"a name that the rig lists"`
+	Image        string   `json:"image,omitempty" doc:"a name that the rig lists"`
 	Args         []string `json:"args,omitempty"`
 	Env          []string `json:"env,omitempty" doc:"NAME=VALUE each; sent only after both signatures"`
 	GPUs         int      `json:"gpus,omitempty" doc:"slots, 1 by default"`
@@ -42,6 +42,17 @@ type BidRequest struct {
 	Currency     string   `json:"currency,omitempty" doc:"USD by default"`
 	UnattendedMs int64    `json:"unattended_ms,omitempty" doc:"how long the job may go on while this agent is away; 10 minutes by default"`
 	DiskMB       int64    `json:"disk_mb,omitempty" doc:"of the job's disk, in millions of bytes; 10 GB by default"`
+
+	Name       string      `json:"name,omitempty" doc:"[a-z0-9][a-z0-9-]{0,31}, unlike that of any other lease that is not over"`
+	Labels     []string    `json:"labels,omitempty"`
+	Ports      []Port      `json:"ports,omitempty" doc:"that the job listens on"`
+	Src        string      `json:"src,omitempty" doc:"absolute path of a local folder whose contents are in /work, where the job begins"`
+	SrcIgnore  bool        `json:"src_ignore,omitempty" doc:"leaves out what .gitignore and .haggleignore name"`
+	Collect    []Collect   `json:"collect,omitempty" doc:"what comes home when the job has ended"`
+	Secrets    []Secret    `json:"secrets,omitempty" doc:"files in memory, below /run/secrets; never stored"`
+	ImageFile  string      `json:"image_file,omitempty" doc:"absolute path of a local OCI archive, in place of image"`
+	Checkpoint *Checkpoint `json:"checkpoint,omitempty" doc:"keeps checkpoints; absent for none"`
+	Resume     string      `json:"resume,omitempty" doc:"a lease whose newest checkpoint the job begins from"`
 }
 
 // StopRequest ends a lease's job.

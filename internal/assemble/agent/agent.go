@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"bufio"
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"iter"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -23,6 +25,7 @@ import (
 	"haggle/internal/view"
 	"haggle/market"
 	"haggle/p2p"
+	"haggle/runtime/archive"
 )
 
 // Config is what an agent is made from.
@@ -86,8 +89,30 @@ func (a *Agent) join(key ed25519.PrivateKey) (err error) {
 	if err != nil {
 		return err
 	}
-	a.Agent, err = renter.New(renter.Config{Key: key, Network: c.Network, Net: network{a.node}, Store: a.store, Log: a.log})
+	state := filepath.Dir(c.Paths.Database)
+	a.Agent, err = renter.New(renter.Config{
+		Key: key, Network: c.Network, Net: network{a.node}, Store: a.store, Log: a.log,
+		CheckpointDir: filepath.Join(state, "checkpoints"), IdentityFile: filepath.Join(state, "checkpoint.key"), InspectImage: inspectImage,
+	})
 	return err
+}
+
+// inspectImage reads the digest and the size of a local image archive.
+func inspectImage(path string) (digest string, size int64, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", 0, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", 0, err
+	}
+	about, err := archive.Inspect(bufio.NewReaderSize(f, 1<<20))
+	if errors.Is(err, archive.ErrNotArchive) {
+		return "", 0, market.NewError(market.CodeUploadFailed, "why", "it is no OCI archive of one image: make one with docker save, podman save --format oci-archive, or skopeo")
+	}
+	return about.Digest, info.Size(), err
 }
 
 // Run is the agent's life. It returns nil when ctx ends, when the user shut it down, or when it has been idle for as long as
