@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"haggle/internal/cli"
+	"haggle/internal/door"
 	"haggle/internal/lab/train"
 	"haggle/runtime/inside"
 )
@@ -34,6 +35,9 @@ func start(args []string, w wiring) int {
 		return train.Run(context.Background(), args[2:], os.Stdout, os.Stderr, signals)
 	}
 	// Rigs run it inside a job, too, to try their own walls out: it links nothing, so that it starts in an empty image.
+	if len(args) > 2 && args[1] == "inside" && args[2] == "door" {
+		return door.Main(context.Background(), args[3:], os.Stdout)
+	}
 	if len(args) > 1 && args[1] == "inside" {
 		return inside.Main(args[2:], os.Stdout)
 	}

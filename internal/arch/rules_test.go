@@ -150,6 +150,7 @@ func owners() []owner {
 		{"tags.cncf.io/container-device-interface", []string{"runtime/device", "nvml/nvidia"}},
 		{"github.com/fsnotify/fsnotify", []string{"runtime", "runtime/containerd", "runtime/process"}},
 
+		{"golang.org/x/crypto/x509roots", []string{"internal/door"}},
 		{"golang.org/x/crypto/ssh", []string{"internal/door", "cmd/haggle"}},
 		{"github.com/pkg/sftp", []string{"internal/door"}},
 		{"github.com/creack/pty", []string{"internal/door"}},
