@@ -91,7 +91,7 @@ func (a *Agent) collect(ctx context.Context, r Record, c Collect) Collect {
 
 // pullInto brings the contents of a folder, or a file, into a local folder.
 func (a *Agent) pullInto(ctx context.Context, r Record, c Collect) (filesync.Report, error) {
-	pull := filesync.PullConfig{From: strings.TrimRight(far(c.Remote), "/") + "/", To: contents(c.Local), MaxBytes: maxCollected(r)}
+	pull := filesync.PullConfig{From: strings.TrimRight(far(c.Remote), "/") + "/", To: contents(c.Local), MaxBytes: maxCollected(r), Sync: true} // the rig destroys its copy
 	report, err := a.pull(ctx, r, pull)
 	var told *filesync.Error
 	if errors.As(err, &told) && told.Message == notFolder {
