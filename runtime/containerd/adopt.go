@@ -4,6 +4,7 @@ package containerd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/containerd/containerd/api/types/task"
@@ -31,12 +32,13 @@ func (e *Engine) prepareHost(ctx context.Context) error {
 		return classify(err, "list jobs")
 	}
 	e.names.learn(list)
+	e.heirs.learn(list) // before anything is discarded: a disk may be another job's
 	for _, c := range list {
 		if err := e.adopt(ctx, c); err != nil {
 			return err
 		}
 	}
-	return nil
+	return errors.Join(e.tidyFolders(ctx), e.finishHeirs(ctx))
 }
 
 // adopt learns what one job has.

@@ -32,8 +32,9 @@ const (
 
 // Create implements runtime.Runtime.
 func (e *Engine) Create(ctx context.Context, spec runtime.Spec) error {
-	if isCheck(spec.ID) || isSpare(spec.ID) {
-		return fmt.Errorf("%w: ids that begin with %s or %s are the engine's own", runtime.ErrInvalidSpec, checkPrefix, sparePrefix)
+	if isCheck(spec.ID) || isSpare(spec.ID) || isVisit(spec.ID) {
+		return fmt.Errorf("%w: ids that begin with %s, %s or %s are the engine's own", runtime.ErrInvalidSpec,
+			checkPrefix, sparePrefix, visitPrefix)
 	}
 	defer e.spares.work()()
 	return e.makeJob(ctx, spec)
@@ -65,12 +66,20 @@ func (e *Engine) makeJob(ctx context.Context, spec runtime.Spec) error {
 		return err
 	}
 	listed := <-found
+	var from *legacy
 	for range 3 {
 		var img image
 		if img, err = e.openImage(ctx, spec.Image, listed); err != nil {
 			return fmt.Errorf("create job %s: %w", spec.ID, err)
 		}
-		err = e.createAnyhow(ctx, spec.WithDefaults(), img)
+		if spec.From != "" && from == nil {
+			var release func()
+			if from, release, err = e.claim(ctx, spec); err != nil {
+				return fmt.Errorf("create job %s: %w", spec.ID, err)
+			}
+			defer release()
+		}
+		err = e.createAnyhow(ctx, spec.WithDefaults(), img, from)
 		switch {
 		case errors.Is(err, errStale):
 			e.images.forget(spec.Image)
@@ -86,14 +95,14 @@ func (e *Engine) makeJob(ctx context.Context, spec runtime.Spec) error {
 }
 
 // createAnyhow makes a job of a spare, or from nothing, and asks for the next spare.
-func (e *Engine) createAnyhow(ctx context.Context, spec runtime.Spec, img image) error {
+func (e *Engine) createAnyhow(ctx context.Context, spec runtime.Spec, img image, from *legacy) error {
 	sh, fits := shapeOf(spec, img.config)
 	if !fits || isCheck(spec.ID) {
-		return e.createWhole(ctx, spec, img)
+		return e.createWhole(ctx, spec, img, from)
 	}
 	taken, err := e.takeOver(ctx, spec, img.config, sh)
 	if !taken {
-		err = e.createWhole(ctx, spec, img)
+		err = e.createWhole(ctx, spec, img, nil)
 	}
 	if err == nil {
 		e.spares.want(sh)
@@ -102,11 +111,11 @@ func (e *Engine) createAnyhow(ctx context.Context, spec runtime.Spec, img image)
 }
 
 // createWhole makes all of a job, or leaves nothing of it.
-func (e *Engine) createWhole(ctx context.Context, spec runtime.Spec, img image) error {
+func (e *Engine) createWhole(ctx context.Context, spec runtime.Spec, img image, from *legacy) error {
 	l, err := e.startLogger(ctx, spec.ID, e.cfg.logLimit(spec))
 	if err == nil {
 		defer l.release()
-		if err = e.create(ctx, spec, img, l); err == nil {
+		if err = e.create(ctx, spec, img, from, l); err == nil {
 			return nil
 		}
 		l.abandon()
@@ -134,18 +143,21 @@ func (e *Engine) existing(ctx context.Context, spec runtime.Spec) (bool, error) 
 		return false, fmt.Errorf("create job %s: %w", spec.ID, runtime.ErrConflict)
 	}
 	_, err = e.status(ctx, c, nil)
-	if errors.Is(err, runtime.ErrNotFound) {
-		return false, e.discard(ctx, name)
+	if !errors.Is(err, runtime.ErrNotFound) {
+		return err == nil, err
 	}
-	return err == nil, err
+	if old := c.Labels[labelFrom]; old != "" { // the machine went down before its start
+		e.heirs.set(spec.ID, old)
+	}
+	return false, e.discard(ctx, name)
 }
 
 // create makes disk, file system, container and task, in as few calls as there are: a renter waits for them.
-func (e *Engine) create(ctx context.Context, spec runtime.Spec, img image, l *logger) error {
+func (e *Engine) create(ctx context.Context, spec runtime.Spec, img image, from *legacy, l *logger) error {
 	if err := e.cards.take(spec.ID, spec.Devices, e.overlap); err != nil {
 		return fmt.Errorf("create job %s: %w", spec.ID, err)
 	}
-	m, err := e.makePlace(ctx, spec, img.layers)
+	m, err := e.makePlace(ctx, spec, img.layers, from)
 	if err != nil {
 		return fmt.Errorf("create job %s: %w", spec.ID, err)
 	}
@@ -161,7 +173,10 @@ func (e *Engine) create(ctx context.Context, spec runtime.Spec, img image, l *lo
 	if c.Labels, err = jobLabels(spec, m.firstID); err != nil {
 		return fmt.Errorf("create job %s: %w", spec.ID, err)
 	}
-	if c.Spec, err = e.describe(ctx, spec, img.config, m); err != nil {
+	if from != nil {
+		c.Labels[labelFrom] = from.name
+	}
+	if c.Spec, err = e.describe(ctx, spec, img.config, m, from); err != nil {
 		return fmt.Errorf("create job %s: %w", spec.ID, err)
 	}
 	if _, err := e.client.ContainerService().Create(ctx, c); err != nil {
@@ -170,7 +185,10 @@ func (e *Engine) create(ctx context.Context, spec runtime.Spec, img image, l *lo
 	if err := e.checkLayers(ctx, img.imageFacts); err != nil {
 		return fmt.Errorf("create job %s: %w", spec.ID, err)
 	}
-	return e.createTask(ctx, spec, l)
+	if err := e.createTask(ctx, spec, l); err != nil || from == nil {
+		return err
+	}
+	return e.inherited(ctx, spec.ID, from.name)
 }
 
 // createTask lets shim and runc make the job's processes and namespaces, up to its start.
@@ -209,10 +227,13 @@ type place struct {
 }
 
 // makePlace makes a job's disk and folder, and mounts its root file system.
-func (e *Engine) makePlace(ctx context.Context, spec runtime.Spec, l layers) (place, error) {
+func (e *Engine) makePlace(ctx context.Context, spec runtime.Spec, l layers, from *legacy) (place, error) {
 	p := place{root: e.rootPath(spec.ID)}
 	var space *os.File
-	if e.cfg.has(UserNamespace) {
+	switch {
+	case from != nil:
+		p.firstID = from.firstID
+	case e.cfg.has(UserNamespace):
 		var err error
 		if p.firstID, err = e.ids.take(spec.ID); err != nil {
 			return p, err
@@ -220,7 +241,12 @@ func (e *Engine) makePlace(ctx context.Context, spec runtime.Spec, l layers) (pl
 	}
 	disk := make(chan error, 1)
 	go func() {
-		err := e.dropDisk(ctx, spec.ID)
+		var err error
+		if from != nil {
+			err = e.takeDisk(ctx, spec, from)
+		} else {
+			err = e.dropDisk(ctx, spec.ID)
+		}
 		if err == nil {
 			p.disk, err = e.disks.Make(ctx, spec.ID, spec.DiskBytes, p.firstID)
 		}
@@ -233,7 +259,7 @@ func (e *Engine) makePlace(ctx context.Context, spec runtime.Spec, l layers) (pl
 	if err := errors.Join(<-disk, err); err != nil {
 		return p, err
 	}
-	err = mountRoot(p.root, filepath.Join(e.jobDir(spec.ID), layersName), l, p.disk, space, !e.cfg.has(DeviceCgroup))
+	err = mountRoot(p.root, filepath.Join(e.jobDir(spec.ID), layersName), l, upper{p.disk, true}, space, !e.cfg.has(DeviceCgroup))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("%w: %w", errStale, err)
 	}
@@ -250,8 +276,10 @@ func (e *Engine) dropDisk(ctx context.Context, id string) error {
 }
 
 // describe encodes what runc is told. The job's file system must be there: a named user is looked up in it.
-func (e *Engine) describe(ctx context.Context, spec runtime.Spec, config v1.ImageConfig, p place) (typeurl.Any, error) {
-	user, err := e.findUser(ctx, spec.ID, config.User, p.root)
+func (e *Engine) describe(
+	ctx context.Context, spec runtime.Spec, config v1.ImageConfig, p place, from *legacy,
+) (typeurl.Any, error) {
+	user, err := e.findUser(ctx, spec.ID, config.User, p.root, from)
 	if err != nil {
 		return nil, err
 	}
@@ -270,6 +298,7 @@ func (e *Engine) describe(ctx context.Context, spec runtime.Spec, config v1.Imag
 	if view.more, err = e.networkFiles(spec); err != nil {
 		return nil, fmt.Errorf("write files of the network: %w", err)
 	}
+	view.more = append(view.more, e.doorMount()...)
 	s, err := jobSpec(spec, config, view)
 	if err != nil {
 		return nil, err
@@ -293,8 +322,12 @@ func (e *Engine) describe(ctx context.Context, spec runtime.Spec, config v1.Imag
 	return typeurl.MarshalAny(s)
 }
 
-// findUser reads the user that an image names.
-func (e *Engine) findUser(ctx context.Context, id, name, root string) (specs.User, error) {
+// findUser reads the user that an image names. On a disk that was another job's nothing is looked up: what is there is the
+// tenant's.
+func (e *Engine) findUser(ctx context.Context, id, name, root string, from *legacy) (specs.User, error) {
+	if from != nil {
+		return from.user, nil
+	}
 	user, ok := numericUser(name)
 	if !ok {
 		found := &oci.Spec{Root: &specs.Root{Path: root}, Process: &specs.Process{}, Linux: &specs.Linux{}}

@@ -32,6 +32,9 @@ func (e *Engine) discardFiles(ctx context.Context, name string) error {
 	if err := e.removeJobDir(name); err != nil {
 		return fmt.Errorf("delete folder of job %s: %w", name, err)
 	}
+	if err := e.giveBack(ctx, name); err != nil {
+		return fmt.Errorf("give the disk of job %s back: %w", name, err)
+	}
 	if err := e.disks.Destroy(ctx, name); err != nil {
 		return fmt.Errorf("delete disk of job %s: %w", name, err)
 	}

@@ -16,6 +16,12 @@
 // the last one becomes the content of such a container in a few milliseconds. Inside, nothing differs from a container that was
 // made for the job, but that it is older. Jobs with devices that exist, or with very little memory, are always made from nothing.
 //
+// With Config.DoorProgram a job can be entered: a program of ours, the door, runs inside it with its rights and limits, and the
+// engine connects with it over a socket in the job's network namespace. It is started when somebody enters for the first time,
+// outlives this program, and counts to the job's limits; what runc needs to start it, some 10 MB, does so too. What a stopped job
+// has kept is entered by a container of its own, a visit, which nothing else shows and which goes by itself. A job may take over
+// the disk of a stopped one; a disk on its way between two jobs belongs to one of them at any time, whoever dies.
+//
 // Linux 5.19 or later is needed, for overlays of layers whose owners are shifted. The folders that a Config names must be in
 // the mount namespace of containerd and stay there: a service manager that gives this program mounts of its own would part
 // it from jobs that outlive it.

@@ -72,6 +72,10 @@ type Config struct {
 	// WaitProgram is a static program and its arguments, which waits in a spare: with the name of a folder behind them it calls
 	// runtime/inside's wait. Every user must be able to reach it. With Spares it must be given.
 	WaitProgram []string
+	// DoorProgram is a static program and its arguments, which opens a job for Enter: with an address behind them it listens on
+	// that unix socket, and with --idle DURATION before the address it ends when no path was open for so long. Every user must be
+	// able to reach it. Empty: no job can be entered.
+	DoorProgram []string
 	// MaxImageBytes and MaxImageFiles bound what one image takes unpacked. Default: 64 GiB and 2 million.
 	MaxImageBytes, MaxImageFiles int64
 	// Without lists protections left out, by name, for tests that prove that they matter; nothing else sets it.
@@ -132,6 +136,9 @@ func (c Config) validate() error {
 	if c.Spares < 0 || c.Spares > maxSpares || (c.Spares > 0 && len(c.WaitProgram) == 0) {
 		return fmt.Errorf("containerd: %d spares, which wait with %q", c.Spares, c.WaitProgram)
 	}
+	if len(c.DoorProgram) > 0 && !filepath.IsAbs(c.DoorProgram[0]) {
+		return fmt.Errorf("containerd: program for doors %q is no absolute path", c.DoorProgram[0])
+	}
 	if c.IDBase%idsPerJob != 0 || c.IDBase >= idLimit {
 		return fmt.Errorf("containerd: first id of jobs %d is no multiple of %d below %d", c.IDBase, idsPerJob, idLimit)
 	}
@@ -161,6 +168,7 @@ type Engine struct {
 	cards  cards
 	names  names
 	spares spares
+	heirs  heirs
 	check  checks
 	// appArmor loads the profile of jobs, once, and returns its name.
 	appArmor func() (string, error)

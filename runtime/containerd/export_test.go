@@ -4,7 +4,11 @@ package containerd
 
 import (
 	"context"
+	"errors"
+	"os"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"haggle/runtime"
 )
@@ -63,4 +67,36 @@ func (e *Engine) OrderStart(ctx context.Context, id string) error {
 		return err
 	}
 	return e.setLabels(ctx, name, map[string]string{labelStarted: time.Now().UTC().Format(time.RFC3339Nano)})
+}
+
+// Squat listens where the door of a job did, as a process of that job could, with the shortest queue, and lets nobody in.
+func (e *Engine) Squat(ctx context.Context, id string) (*os.File, error) {
+	ctx = e.within(ctx)
+	name, err := e.container(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	pid, err := e.insider(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	address, err := e.doorAddress(name)
+	if err != nil {
+		return nil, err
+	}
+	socket, err := socketInside(pid)
+	if err != nil {
+		return nil, err
+	}
+	for ctx.Err() == nil {
+		err = unix.Bind(int(socket.Fd()), &unix.SockaddrUnix{Name: "@" + address})
+		if !errors.Is(err, unix.EADDRINUSE) {
+			break
+		}
+		err = sleep(ctx, time.Millisecond)
+	}
+	if err == nil {
+		err = unix.Listen(int(socket.Fd()), 0)
+	}
+	return socket, err
 }

@@ -123,6 +123,7 @@ func newWorld(t *testing.T) *world {
 		JobsDir: dir + "/jobs",
 		Root:    dir + "/root", State: dir + "/state", LogDir: dir + "/logs",
 		LoggerPath: probeBinary(t), LoggerArgs: []string{"logger"},
+		DoorProgram:  []string{probeBinary(t), "door"},
 		CgroupParent: "/haggle-test-" + filepath.Base(dir),
 		Log:          slog.New(slog.NewTextHandler(testWriter{t}, nil)),
 	}}

@@ -14,6 +14,7 @@ import (
 	"github.com/containerd/containerd/api/types/task"
 	"github.com/containerd/containerd/v2/core/containers"
 	"github.com/containerd/errdefs"
+	"github.com/containerd/typeurl/v2"
 
 	"haggle/runtime"
 )
@@ -55,11 +56,19 @@ func (e *Engine) Start(ctx context.Context, id string) error {
 
 // setLabels writes labels of a container, all or none.
 func (e *Engine) setLabels(ctx context.Context, name string, labels map[string]string) error {
+	return e.update(ctx, name, labels, nil)
+}
+
+// update writes labels of a container and, unless it is nil, its description, all or none.
+func (e *Engine) update(ctx context.Context, name string, labels map[string]string, spec typeurl.Any) error {
 	var paths []string
 	for key := range labels {
 		paths = append(paths, "labels."+key)
 	}
-	_, err := e.client.ContainerService().Update(ctx, containers.Container{ID: name, Labels: labels}, paths...)
+	if spec != nil {
+		paths = append(paths, "spec")
+	}
+	_, err := e.client.ContainerService().Update(ctx, containers.Container{ID: name, Labels: labels, Spec: spec}, paths...)
 	return classify(err, "label job %s", name)
 }
 
@@ -203,6 +212,9 @@ func (e *Engine) Remove(ctx context.Context, id string) error {
 		return err
 	}
 	defer unlock()
+	if err := e.endVisit(ctx, name); err != nil {
+		return err
+	}
 	return e.discard(ctx, name)
 }
 
@@ -255,8 +267,11 @@ func (e *Engine) reap(ctx context.Context, name string, gone *finalState) error 
 		return err
 	}
 	e.cards.release(name)
+	if e.visited(name) { // it gives up the room when the last visitor has gone
+		return nil
+	}
 	// The disk is kept for what is on it; its empty room is for the next job.
-	if _, err := e.disks.Settle(ctx, name); err != nil {
+	if err := e.settleDisk(ctx, name); err != nil {
 		e.cfg.Log.Warn("the disk of an ended job keeps all of its room", "job", name, "err", err)
 	}
 	return nil
@@ -312,6 +327,9 @@ func (e *Engine) reapAll(
 	}
 	without := map[string]bool{}
 	for _, c := range list {
+		if isVisit(c.ID) {
+			e.noteVisit(ctx, c.ID)
+		}
 		if jobOf(c) == "" {
 			continue
 		}

@@ -33,7 +33,15 @@ type victim struct {
 	Netns, NetName, NetDir string
 	Image                  string
 	Prefix                 string
+	// Do is what it does with each job: nothing for the whole life of it, see beVictim.
+	Do string
 }
+
+// What victims do.
+const (
+	doHold    = "hold"    // one job is started and entered, and that is all
+	doInherit = "inherit" // jobs are entered, visited, and their disks taken over
+)
 
 // beVictim runs the engine. It prints the id of each job before it makes it.
 func beVictim(order string) error {
@@ -62,6 +70,15 @@ func beVictim(order string) error {
 	for n := 0; ; n++ {
 		spec := victimSpec(fmt.Sprintf("%s-%d", v.Prefix, n), v.Image, mode)
 		fmt.Println(spec.ID)
+		switch v.Do {
+		case doHold:
+			return hold(ctx, e, spec)
+		case doInherit:
+			if err := inherit(ctx, e, spec, os.Stdout); err != nil {
+				return err
+			}
+			continue
+		}
 		if len(v.Config.WaitProgram) > 0 {
 			if _, err := e.Warm(ctx, spec); err != nil {
 				return err
@@ -114,7 +131,7 @@ func killAnywhere(t *testing.T, wait []string) {
 		bare := w.cfg
 		bare.Networks, bare.Log, bare.WaitProgram = nil, nil, wait
 		v := victim{Config: bare, Image: image, Prefix: fmt.Sprintf("k%d", n), Netns: network.Netns, NetName: network.Name, NetDir: network.Dir}
-		last := runVictim(t, v, random)
+		last := runVictim(t, v, random, 600*time.Millisecond)
 		w.open(t)
 		began := time.Now()
 		// The same job again is made, or is there, whatever became of it.
@@ -131,8 +148,8 @@ func killAnywhere(t *testing.T, wait []string) {
 	}
 }
 
-// runVictim starts an engine, kills it after a random time and returns the job that it was at.
-func runVictim(t *testing.T, v victim, random *rand.Rand) string {
+// startVictim starts such a program and returns what it says.
+func startVictim(t *testing.T, v victim) (*exec.Cmd, *bufio.Reader) {
 	t.Helper()
 	order, err := json.Marshal(v)
 	if err != nil {
@@ -148,14 +165,20 @@ func runVictim(t *testing.T, v victim, random *rand.Rand) string {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	lines := bufio.NewReader(out)
+	return cmd, bufio.NewReader(out)
+}
+
+// runVictim starts an engine, kills it after a random time of at most so long, and returns the job that it was at.
+func runVictim(t *testing.T, v victim, random *rand.Rand, within time.Duration) string {
+	t.Helper()
+	cmd, lines := startVictim(t, v)
 	first, err := lines.ReadString('\n')
 	if err != nil {
 		_ = cmd.Wait()
 		t.Fatalf("the engine said nothing: %v", err)
 	}
 	// The moment is what is random here, so time it must be.
-	timer := time.AfterFunc(time.Duration(random.Int64N(int64(600*time.Millisecond))), func() { _ = cmd.Process.Kill() })
+	timer := time.AfterFunc(time.Duration(random.Int64N(int64(within))), func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()
 	rest, _ := io.ReadAll(lines)
 	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {

@@ -21,12 +21,18 @@ const (
 	labelDevices = "haggle.devices" // the devices that it holds until it has ended
 	labelIDs     = "haggle.ids"     // the first id of the job's range on the host
 	labelJob     = "haggle.job"     // whose a container is that was a spare; without it, it still is one
+	labelImage   = "haggle.image"   // the digest of the job's image
+	labelFrom    = "haggle.from"    // the container whose disk the job has taken over
+	labelHeir    = "haggle.heir"    // heir: whose the disk of an ended job becomes
+	labelVisit   = "haggle.visit"   // the container whose disk a visit shows
 	labelSpecs   = "haggle.label/"
 )
 
 // jobLabels are those of a job that is made.
 func jobLabels(spec runtime.Spec, firstID uint32) (map[string]string, error) {
-	all := map[string]string{labelSpec: spec.Hash(), labelIDs: strconv.FormatUint(uint64(firstID), 10)}
+	all := map[string]string{
+		labelSpec: spec.Hash(), labelIDs: strconv.FormatUint(uint64(firstID), 10), labelImage: spec.Image,
+	}
 	for k, v := range spec.Labels {
 		all[labelSpecs+k] = v
 	}

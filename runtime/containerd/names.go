@@ -23,8 +23,11 @@ const sparePrefix = "haggle-spare-"
 
 func isSpare(name string) bool { return strings.HasPrefix(name, sparePrefix) }
 
-// jobOf is the job that a container belongs to, empty for a spare.
+// jobOf is the job that a container belongs to, empty for a spare and for a visit.
 func jobOf(c containers.Container) string {
+	if isVisit(c.ID) {
+		return ""
+	}
 	if isSpare(c.ID) {
 		return c.Labels[labelJob]
 	}
@@ -78,8 +81,11 @@ func (n *names) learn(list []containers.Container) {
 	n.known = true
 }
 
-// job is whose a container is, empty for a spare.
+// job is whose a container is, empty for a spare and for a visit.
 func (n *names) job(container string) string {
+	if isVisit(container) {
+		return ""
+	}
 	if !isSpare(container) {
 		return container
 	}
@@ -98,9 +104,9 @@ func (n *names) container(job string) (name string, known bool) {
 	return job, n.known
 }
 
-// container finds the container of a job. A spare that belongs to nobody is no job's.
+// container finds the container of a job. A spare that belongs to nobody is no job's, and neither is a visit.
 func (e *Engine) container(ctx context.Context, id string) (string, error) {
-	if runtime.ValidateID(id) != nil || isSpare(id) {
+	if runtime.ValidateID(id) != nil || isSpare(id) || isVisit(id) {
 		return "", fmt.Errorf("job %.80q: %w", id, runtime.ErrNotFound)
 	}
 	name, known := e.names.container(id)

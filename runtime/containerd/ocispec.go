@@ -39,8 +39,8 @@ type jobView struct {
 	place
 	user    specs.User
 	cgroup  string
-	secrets string // folder; empty when there are none
-	more    []specs.Mount
+	secrets string        // folder; empty when there are none
+	more    []specs.Mount // beside those that every job has
 	host    hostLimits
 	without []string
 }

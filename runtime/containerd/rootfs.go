@@ -65,9 +65,15 @@ func findLayers(kind, source string, options []string) (layers, error) {
 	return l, nil
 }
 
+// upper is the disk that a root file system is on. One that is not writable makes a root that is not.
+type upper struct {
+	volume.Disk
+	writable bool
+}
+
 // mountRoot mounts a job's root file system at root, with the help of the empty folder below. Both are in the job's folder. A
 // device in an image is none in the job, unless devices is set.
-func mountRoot(root, below string, l layers, disk volume.Disk, space *os.File, devices bool) error {
+func mountRoot(root, below string, l layers, disk upper, space *os.File, devices bool) error {
 	if err := mountShifted(below, l.dir, space); err != nil {
 		return err
 	}
@@ -106,7 +112,7 @@ func mountShifted(target, source string, space *os.File) error {
 }
 
 // mountOverlay names folders by open files: the kernel takes one page of text, which holds the paths of few layers.
-func mountOverlay(root, below string, names []string, disk volume.Disk, flags uintptr) error {
+func mountOverlay(root, below string, names []string, disk upper, flags uintptr) error {
 	var fds []string
 	for _, dir := range []string{below, disk.Upper, disk.Work} {
 		fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -124,8 +130,13 @@ func mountOverlay(root, below string, names []string, disk volume.Disk, flags ui
 		// Overlayfs takes a single layer only together with another or with an upper one, which it has.
 		lower[0] = strings.TrimSuffix(lower[0], "/.")
 	}
-	// Volatile: the disk goes with the job, so nobody needs what a crash of the machine would have saved.
+	// Volatile: nobody waits for the machine's disk. What a crash of the machine may take is what the job wrote outside /work.
 	data := fmt.Sprintf("index=off,volatile,lowerdir=%s,upperdir=%s,workdir=%s", strings.Join(lower, ":"), fds[1], fds[2])
+	if !disk.writable {
+		data = fmt.Sprintf("index=off,lowerdir=%s:%s", fds[1], strings.Join(lower, ":"))
+	} else if err := forgetVolatile(disk.Work); err != nil {
+		return err
+	}
 	if len(data) >= os.Getpagesize() {
 		return fmt.Errorf("%w: %d layers are too many to mount", runtime.ErrUnsupported, len(names))
 	}
@@ -138,6 +149,12 @@ func mountOverlay(root, below string, names []string, disk volume.Disk, flags ui
 		return fmt.Errorf("mount overlay: %w", err)
 	}
 	return nil
+}
+
+// forgetVolatile removes the mark of an earlier volatile mount, which keeps the kernel from mounting a second time. It is in a
+// folder that no job sees.
+func forgetVolatile(work string) error {
+	return os.RemoveAll(filepath.Join(work, "work", "incompat"))
 }
 
 // unmount detaches what is mounted at a folder, if anything is.

@@ -226,6 +226,10 @@ func (e *Engine) handle(env *events.Envelope) {
 		if ev.ID != ev.ContainerID { // a process that was added to the job
 			return
 		}
+		if isVisit(ev.ContainerID) {
+			e.bg.Go(func() { e.noteVisit(e.within(e.ctx), ev.ContainerID) })
+			return
+		}
 		last := &finalState{Code: int(ev.ExitStatus), At: ev.ExitedAt.AsTime()}
 		e.bg.Go(func() {
 			if err := e.reap(e.within(e.ctx), ev.ContainerID, last); err != nil && e.ctx.Err() == nil {

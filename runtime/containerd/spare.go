@@ -67,7 +67,7 @@ func (e *Engine) makeWaiting(ctx context.Context, sp *spare, sh shape) error {
 	if err != nil {
 		return err
 	}
-	if err := e.createWhole(ctx, spec, img); err != nil {
+	if err := e.createWhole(ctx, spec, img, nil); err != nil {
 		return err
 	}
 	if err = e.startWaiting(ctx, sp); err == nil {
@@ -103,7 +103,13 @@ func (e *Engine) letWait(s *specs.Spec, name string, uid, gid int) error {
 
 // startWaiting starts a spare's first process and shuts the door behind it.
 func (e *Engine) startWaiting(ctx context.Context, sp *spare) error {
-	var err error
+	c, err := e.client.ContainerService().Get(ctx, sp.name)
+	if err != nil {
+		return classify(err, "look for %s", sp.name)
+	}
+	if sp.spec, err = specOf(c); err != nil {
+		return err
+	}
 	// Open for writing too, or it would seem to have ended before it has begun.
 	if sp.words, err = os.OpenFile(filepath.Join(e.waitDir(sp.name), saysName), os.O_RDWR|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0); err != nil {
 		return err

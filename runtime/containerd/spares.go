@@ -13,6 +13,7 @@ import (
 	"time"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/opencontainers/runtime-spec/specs-go"
 
 	"haggle/runtime"
 )
@@ -47,7 +48,7 @@ type shape struct {
 func shapeOf(spec runtime.Spec, img v1.ImageConfig) (shape, bool) {
 	spec = spec.WithDefaults()
 	cwd, err := workdir(spec, img)
-	if err != nil || realDevices(spec) || spec.MemoryBytes < spareMemory || spec.Pids < sparePids {
+	if err != nil || spec.From != "" || realDevices(spec) || spec.MemoryBytes < spareMemory || spec.Pids < sparePids {
 		return shape{}, false
 	}
 	s := shape{spec: spec, secrets: len(spec.Secrets) > 0}
@@ -74,7 +75,8 @@ type spare struct {
 	name  string
 	shape string
 	since time.Time
-	ready bool     // to be taken
+	ready bool // to be taken
+	spec  *specs.Spec
 	words *os.File // what its first process says
 	uts   *os.File // its namespace of host names
 }

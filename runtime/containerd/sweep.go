@@ -24,7 +24,7 @@ func (e *Engine) Sweep(ctx context.Context, keep func(id string) bool) (runtime.
 	if err != nil {
 		return report, err
 	}
-	errs := []error{e.sweepSpares(ctx, all)}
+	errs := []error{e.sweepSpares(ctx, all), e.sweepVisits(ctx, all)}
 	keep = e.byContainer(keep)
 	for _, name := range all {
 		id := e.names.job(name)
@@ -128,7 +128,7 @@ func (e *Engine) sweepFiles(ctx context.Context, keep func(string) bool, report 
 			if err != nil {
 				return err
 			}
-			if done {
+			if done && !isVisit(id) {
 				*kind.done = append(*kind.done, id)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/containerd/typeurl/v2"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sys/unix"
 
@@ -76,11 +77,24 @@ func (e *Engine) give(ctx context.Context, sp *spare, spec runtime.Spec, img v1.
 	}
 	delete(labels, labelIDs) // which it has
 	labels[labelJob] = spec.ID
-	if err := e.setLabels(ctx, sp.name, labels); err != nil {
+	known, err := describeTaken(sp, args, runtime.JobEnv(spec, img.Env))
+	if err != nil {
+		return err
+	}
+	if err := e.update(ctx, sp.name, labels, known); err != nil {
 		return err
 	}
 	e.names.set(spec.ID, sp.name)
 	return nil
+}
+
+// describeTaken is the description of a spare as if its job's process had been the first in it. Those who come into the job
+// later go by it.
+func describeTaken(sp *spare, args, env []string) (typeurl.Any, error) {
+	s, p := *sp.spec, *sp.spec.Process
+	p.Args, p.Env = args, env
+	s.Process = &p
+	return typeurl.MarshalAny(&s)
 }
 
 // nameHost gives the job's machine its name.

@@ -140,8 +140,3 @@ func runcVersion(out string) string {
 	}
 	return fields[len(fields)-1]
 }
-
-// Enter implements runtime.Runtime.
-func (e *Engine) Enter(context.Context, string) (runtime.Conn, error) {
-	return nil, runtime.ErrUnsupported
-}

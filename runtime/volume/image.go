@@ -32,25 +32,30 @@ func openImage(path string) (*os.File, error) {
 // reserve makes a file and takes its room from the machine. Where the file system cannot do that the file is sparse, and
 // checkRoom counts it as promised.
 func reserve(ctx context.Context, path string, size int64) (*os.File, error) {
-	image, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
+	image, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, freshMode)
 	if err != nil {
 		return nil, err
 	}
 	avoidCopies(image)
-	err = unix.Fallocate(int(image.Fd()), 0, 0, size)
-	for errors.Is(err, unix.EINTR) && ctx.Err() == nil {
-		err = unix.Fallocate(int(image.Fd()), 0, 0, size)
-	}
-	switch {
-	case errors.Is(err, unix.EOPNOTSUPP):
+	if err = allocate(ctx, image, size); errors.Is(err, unix.EOPNOTSUPP) {
 		err = image.Truncate(size)
-	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT), errors.Is(err, unix.EFBIG):
-		err = fmt.Errorf("%w: reserve %d bytes: %w", runtime.ErrNoRoom, size, err)
 	}
 	if err != nil {
 		return nil, errors.Join(err, image.Close())
 	}
 	return image, nil
+}
+
+// allocate takes the room of a file from the machine, and leaves what is in the file as it is.
+func allocate(ctx context.Context, image *os.File, size int64) error {
+	err := unix.Fallocate(int(image.Fd()), 0, 0, size)
+	for errors.Is(err, unix.EINTR) && ctx.Err() == nil {
+		err = unix.Fallocate(int(image.Fd()), 0, 0, size)
+	}
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG) {
+		return fmt.Errorf("%w: reserve %d bytes: %w", runtime.ErrNoRoom, size, err)
+	}
+	return err
 }
 
 // avoidCopies asks file systems that write every change to a new place (btrfs) not to do so: what is reserved would not be

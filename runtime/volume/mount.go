@@ -15,8 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// mountFlags are those of every disk.
+const mountFlags = unix.MS_NODEV | unix.MS_NOSUID | unix.MS_NOATIME
+
 // mountImage mounts a disk's file. Its loop device goes with the mount.
-func mountImage(ctx context.Context, image *os.File, at string) error {
+func mountImage(ctx context.Context, image *os.File, at string, flags uintptr) error {
 	// Nobody gets into the folder while nothing is mounted there.
 	if err := os.Mkdir(at, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -26,7 +29,6 @@ func mountImage(ctx context.Context, image *os.File, at string) error {
 		return err
 	}
 	defer device.Close()
-	const flags = unix.MS_NODEV | unix.MS_NOSUID | unix.MS_NOATIME
 	if err := unix.Mount(device.Name(), at, "ext4", flags, "noinit_itable,errors=remount-ro"); err != nil {
 		return fmt.Errorf("mount %s on %s: %w", device.Name(), at, err)
 	}

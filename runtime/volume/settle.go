@@ -15,15 +15,19 @@ import (
 	"haggle/runtime"
 )
 
-// settledMode is the mode of the image of a disk that nobody writes to any more: it takes no room but what is on it.
-const settledMode = 0o400
+// freshMode is the mode of the image of a disk that a job may fill, settledMode that of one that nobody writes to any more: it
+// takes no room but what is on it.
+const (
+	freshMode   = 0o600
+	settledMode = 0o400
+)
 
 // fitrim is FITRIM of linux/fs.h, _IOWR('X', 121, struct fstrim_range), on all systems that haggled is built for.
 const fitrim = 0xc0185879
 
 // Settle gives the room that the disk of an ended job does not use back to the machine: such a disk is kept for what is on it,
-// for hours, and its whole size would keep other jobs out. Nobody can write to it from then on. It returns how many bytes were
-// given back. Doing it again does nothing; an id without a disk is no error. Nothing may run on the disk.
+// for hours, and its whole size would keep other jobs out. Nobody can write to it from then on, until Make or Reopen. It returns
+// how many bytes were given back. Doing it again does nothing; an id without a disk is no error. Nothing may run on the disk.
 func (d *Disks) Settle(ctx context.Context, id string) (freed int64, err error) {
 	if err := runtime.ValidateID(id); err != nil {
 		return 0, fmt.Errorf("settle disk: %w", err)
@@ -53,8 +57,7 @@ func (d *Disks) settle(id string) (int64, error) {
 	if err := trim(at); err != nil {
 		return 0, err
 	}
-	const flags = unix.MS_REMOUNT | unix.MS_RDONLY | unix.MS_NODEV | unix.MS_NOSUID | unix.MS_NOATIME
-	if err := unix.Mount("", at, "", flags, ""); err != nil {
+	if err := unix.Mount("", at, "", unix.MS_REMOUNT|unix.MS_RDONLY|mountFlags, ""); err != nil {
 		return 0, &os.PathError{Op: "remount read-only", Path: at, Err: err}
 	}
 	if err := os.Chmod(image, settledMode); err != nil {
