@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+
+	"haggle/market"
 )
 
 // rent opens the form for the chosen offer, with what was typed into it before.
@@ -49,6 +51,9 @@ func (m *Model) review() tea.Cmd {
 		"the whole time costs " + o.bill.Total.String() + unit + ", a minute " + o.minute.String(),
 		"it can cost at most " + o.budget.String() + unit,
 	}
+	if o.bid.Src != "" {
+		lines = append(lines, "the files of "+o.bid.Src+" are sent before the start, which is not billed")
+	}
 	return m.open(&dialog{title: "Rent?", yes: "rent", lines: lines, do: func() tea.Cmd {
 		m.form, m.offers.whole = nil, false
 		return tea.Batch(m.leases.bid(o, f.offer), m.turn(inLeases))
@@ -60,6 +65,10 @@ func (m *Model) askStop(kill bool) tea.Cmd {
 	l, ok := m.leases.current()
 	if !ok || !open(l) || l.ID == "" {
 		m.say("this lease has no job to stop", true)
+		return nil
+	}
+	if l.State == string(market.JobPaused) {
+		m.say("the job does not run, its disk is kept; D destroys the disk, R starts the job again", true)
 		return nil
 	}
 	if !m.ready() {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"os/exec"
 	"time"
 
 	"haggle/internal/view"
@@ -25,6 +26,14 @@ type Jobs interface {
 	Leases(ctx context.Context, all bool) ([]view.Lease, error)
 	// Stop ends a lease's job, with a notice or at once.
 	Stop(ctx context.Context, id string, kill bool) (view.Lease, error)
+	// Keep ends a lease's job and keeps its disk; Resume starts it again, and Remove has the disk destroyed.
+	Keep(ctx context.Context, id string) (view.Lease, error)
+	Resume(ctx context.Context, id string) (view.Lease, error)
+	Remove(ctx context.Context, id string) (view.Lease, error)
+	// Extend adds time and money to a lease, once the rig has signed it too.
+	Extend(ctx context.Context, id string, r view.ExtendRequest) (view.Lease, error)
+	// Copy copies files between this machine and a job. Its progress is told from one goroutine.
+	Copy(ctx context.Context, id string, r view.CopyRequest, progress func(view.Progress)) (view.CopyReport, error)
 	// Log opens a lease's log at a byte offset, framed as Config.Demux reads it. The end of ctx unblocks Read.
 	Log(ctx context.Context, id string, offset int64, follow bool) (io.ReadCloser, error)
 	// Watch tells every change of a lease until ctx ends, which closes the channel. A channel that is closed before means
@@ -72,7 +81,12 @@ type Config struct {
 	// Demux copies a framed log to two streams, as runtime.Demux does.
 	Demux func(r io.Reader, stdout, stderr io.Writer) (offset int64, ended bool, err error)
 	// Start starts the agent where none answers: when the screens begin, and when the user asks for it. Without it they wait.
-	Start    func(ctx context.Context) error
+	Start func(ctx context.Context) error
+	// Shell makes the program that opens a shell inside a lease on this terminal. Without it there is none.
+	Shell func(lease string) *exec.Cmd
+	// Forward carries a port of a lease's job to this machine until ctx ends, and returns the link to it. Without it there is
+	// none.
+	Forward  func(ctx context.Context, lease string, port uint16) (link string, err error)
 	Home     string // the agent's folder, for the user to read; empty where it has its usual place
 	Version  string
 	Reports  string // folder for the report of a panic, the system's folder for temporary files where it is empty

@@ -38,24 +38,11 @@ func (d *dialog) render(look theme, page []string, width, height int) []string {
 		text = append(text, wrap(l, inner)...)
 	}
 	text = text[:min(len(text), height-2)]
-	c, rule := look.sign.corners, look.sign.rule
-	title := " " + fit(d.title, min(span(clean(d.title)), inner-2), false, look.sign.more) + " "
-	top := c[0] + rule + look.strong.on(title)
-	for span(top) < inner+3 {
-		top += rule
-	}
-	box := []string{top + c[1]}
-	for _, l := range text {
-		box = append(box, look.sign.side+" "+line(l, inner)+" "+look.sign.side)
-	}
-	bottom := c[2]
+	bottom := ""
 	if d.armed {
-		bottom += rule + " " + look.accent.on("y") + " " + look.strong.on(d.yes) + "  " + look.accent.on("n") + " no "
+		bottom = look.sign.rule + " " + look.accent.on("y") + " " + look.strong.on(d.yes) + "  " + look.accent.on("n") + " no "
 	}
-	for span(bottom) < inner+3 {
-		bottom += rule
-	}
-	return over(look, page, append(box, bottom+c[3]), width, height)
+	return over(look, page, boxed(look, d.title, text, bottom, inner), width, height)
 }
 
 // over lays a box in the middle of a page, which steps back. Beside the box there is nothing: half a word would only be read.

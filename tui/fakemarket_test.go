@@ -34,7 +34,9 @@ type fakeMarket struct {
 	offersErr, receiptsErr error
 	bidErr                 error
 	bids                   []view.BidRequest
-	stops                  []string
+	stops, orders          []string
+	copies                 []view.CopyRequest
+	copied                 chan struct{} // closed: copies end
 	watchers               []chan view.Lease
 	asked                  int           // questions for offers
 	hold                   chan struct{} // where it is set, answers wait for it
@@ -42,6 +44,7 @@ type fakeMarket struct {
 
 func newFakeMarket() *fakeMarket {
 	return &fakeMarket{
+		copied:   make(chan struct{}),
 		receipts: map[string][]view.Receipt{}, logs: map[string]*fakeLog{},
 		status: view.AgentStatus{
 			Version: "0.1.0", PID: 4711, Home: "~/.local/share/haggle", Uptime: 3725,

@@ -21,6 +21,10 @@ const (
 	fieldCommand
 	fieldAway
 	fieldDisk
+	fieldSource
+	fieldCollect
+	fieldPorts
+	fieldName
 	fieldCount
 )
 
@@ -57,6 +61,10 @@ func newForm(k *kit, o view.Offer) *form {
 		fieldCommand: textField("Command", d.Command, "as a shell reads it; empty runs what the image runs"),
 		fieldAway:    textField("Unattended", unattended, "how long the job may go on while this machine is away"),
 		fieldDisk:    textField("Disk", "", "the job's own disk in GB; what is on it is destroyed after the lease"),
+		fieldSource:  textField("Source", "", "a folder of this machine that is sent to /work, where the job begins"),
+		fieldCollect: textField("Collect", "", "what comes home when the job has ended: REMOTE or REMOTE:HERE, with spaces between"),
+		fieldPorts:   textField("Ports", "", "that the job listens on, such as jupyter=8888 6006"),
+		fieldName:    textField("Name", "", "of the lease: small letters, digits and dashes"),
 	}
 	return f
 }
@@ -157,8 +165,10 @@ func (f *form) order() (order, int, error) {
 	o.bid = view.BidRequest{
 		Offer: f.offer.Hash, Image: f.fields[fieldImage].value(), Args: args, GPUs: o.cards, DurationMs: o.ms,
 		BudgetMicro: int64(o.budget), Currency: o.currency, UnattendedMs: away.Milliseconds(), DiskMB: o.disk,
+		Name: f.fields[fieldName].value(),
 	}
-	return o, 0, nil
+	at, err := f.brings(&o.bid)
+	return o, at, err
 }
 
 // pays returns for how long a budget pays, without traffic: the largest time whose bill is not above it.
@@ -184,6 +194,8 @@ func (f *form) review() (order, bool) {
 		f.fault, _ = explainField(err)
 	case o.bid.Image == "":
 		f.at, f.fault = fieldImage, "name an image that the rig lists"
+	case o.bid.Src != "" && !isFolder(o.bid.Src):
+		f.at, f.fault = fieldSource, "there is no folder "+o.bid.Src
 	case f.offer.Free < 1:
 		f.at, f.fault = fieldCards, "no card of this offer is free now"
 	case o.disk*1_000_000 > f.offer.Host.DiskFree && f.offer.SlotDetail != nil:
@@ -231,6 +243,14 @@ func (f *form) ghost(i int, o order) string {
 			return "what comes with the cards"
 		}
 		return thousands(diskOf(f.offer, o.cards, 0)*1_000_000, "B") + ", which comes with the cards"
+	case fieldSource:
+		return "nothing is sent"
+	case fieldCollect:
+		return "nothing is brought home"
+	case fieldPorts:
+		return "none named"
+	case fieldName:
+		return "lease- and the first digits of its id"
 	case fieldAway:
 		return "10m, or less where the rig allows less"
 	}

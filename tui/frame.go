@@ -91,6 +91,9 @@ func (m *Model) body(width, height int) []string {
 	if m.help != nil {
 		out = m.help.render(m.look, m.Version, width, height)
 	}
+	if m.prompt != nil {
+		out = m.prompt.render(m.look, out, width, height)
+	}
 	if m.dialog != nil {
 		out = m.dialog.render(m.look, out, width, height)
 	}

@@ -26,6 +26,8 @@ func (m *Model) typed(msg tea.Msg) tea.Cmd {
 		}
 	case inForm:
 		m.form.typed(msg)
+	case inPrompt:
+		m.prompt.typed(msg)
 	}
 	return nil
 }
@@ -56,6 +58,8 @@ func (m *Model) do(s scope, a act) (cmd tea.Cmd, handled bool) {
 		return nil, m.help.do(a)
 	case inForm:
 		return m.doForm(a)
+	case inPrompt:
+		return m.doPrompt(a)
 	case inFilter:
 		return m.doFilter(a)
 	case inOffers, inDetail:
@@ -148,6 +152,8 @@ func (m *Model) doLeases(a act) (tea.Cmd, bool) {
 		return m.askStop(false), true
 	case actKill:
 		return m.askStop(true), true
+	case actShell, actOpen, actFiles, actExtend, actKeep, actResume, actRemove:
+		return m.doInside(a), true
 	case actBills:
 		if l, ok := m.leases.current(); ok && l.ID != "" {
 			return tea.Batch(m.receipts.turn(l), m.turn(inReceipts)), true

@@ -43,6 +43,13 @@ const (
 	actBills
 	actCopy
 	actExport
+	actShell // inside a lease
+	actOpen
+	actFiles
+	actKeep
+	actResume
+	actRemove
+	actExtend
 )
 
 // scope is where the user is; it decides what a key means.
@@ -59,6 +66,7 @@ const (
 	inAway // there is no agent, and nothing is known of it
 	inFilter
 	inForm
+	inPrompt
 	inDialog
 	inHelp
 )
@@ -138,6 +146,16 @@ func own(s scope) []binding {
 			bind(actBack, "esc", "esc", "back", "back; what was typed is kept"),
 			bind(actQuit, "ctrl+c", "ctrl+c", "", "leave"),
 		}
+	case inPrompt:
+		return []binding{
+			bind(actReview, "enter", "enter", "do it", "do it"),
+			bind(actDown, "tab down", "tab", "next", "next field; ↑ and ↓ do it too"),
+			bind(actUp, "shift+tab up", "", "", ""),
+			bind(actLeft, "left", "←→", "change", "change a choice"),
+			bind(actRight, "right", "", "", ""),
+			bind(actBack, "esc", "esc", "back", "back; nothing is done"),
+			bind(actQuit, "ctrl+c", "ctrl+c", "", "leave"),
+		}
 	case inDialog:
 		return []binding{
 			bind(actYes, "y", "y", "yes", "do it"),
@@ -160,6 +178,13 @@ func ownOfJobs(s scope) []binding {
 			bind(actLog, "enter l", "enter", "log", "the job's whole output"),
 			bind(actStop, "x", "x", "stop", "end the job: SIGTERM, and after the notice SIGKILL"),
 			bind(actBills, "b", "b", "receipts", "the receipts of this lease"),
+			bind(actShell, "s", "s", "shell", "a shell inside the job; ~. at the beginning of a line leaves it"),
+			bind(actOpen, "o", "o", "open", "carry a port of the job to this machine, and copy the link"),
+			bind(actFiles, "f", "f", "files", "copy files into the job or out of it"),
+			bind(actExtend, "e", "e", "", "add time and money to the lease"),
+			bind(actKeep, "K", "K", "", "end the job and keep its disk, for the disk's price"),
+			bind(actResume, "R", "R", "", "start the job of a kept disk again"),
+			bind(actRemove, "D", "D", "", "destroy a kept disk and end the lease"),
 			bind(actKill, "X", "X", "", "end the job at once"),
 			bind(actCopy, "y", "y", "copy id", "copy the lease's id"),
 		}, moves("move"))
@@ -167,6 +192,7 @@ func ownOfJobs(s scope) []binding {
 		return slices.Concat([]binding{
 			bind(actBack, "esc l enter", "esc", "back", "back to the leases"),
 			bind(actStop, "x", "x", "stop", "end the job"),
+			bind(actShell, "s", "s", "shell", "a shell inside the job"),
 		}, moves("scroll"))
 	case inReceipts:
 		return slices.Concat([]binding{
@@ -212,7 +238,7 @@ func (t theme) named(show string) string {
 // needsRow reports whether an act is one on a row of a list.
 func needsRow(do act) bool {
 	switch do {
-	case actUp, actLeft, actRent, actDetail, actSort, actCopy, actLog, actStop, actBills, actExport:
+	case actUp, actLeft, actRent, actDetail, actSort, actCopy, actLog, actStop, actBills, actExport, actShell, actOpen, actFiles:
 		return true
 	}
 	return false

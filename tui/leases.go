@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,10 +22,10 @@ const (
 // phases are the states on the way to a running job, in their order.
 var phases = []string{
 	string(market.JobGranted), string(market.JobPreparing), string(market.JobStarting), string(market.JobRunning),
-	string(market.JobStopping), string(market.JobEnded),
+	string(market.JobStopping), string(market.JobPaused), string(market.JobEnded),
 }
 
-// rank orders the states of a job, which never go back.
+// rank orders the states of one attempt of a job, which never go back.
 func rank(state string) int { return slices.Index(phases, state) }
 
 // open reports whether a lease is not over.
@@ -56,7 +57,9 @@ type leases struct {
 	*kit
 	grid
 	list    []view.Lease             // newest first
-	began   map[string]map[int]int64 // by bid: when the job came into each phase, as far as it was seen
+	began   map[string]map[int]int64 // by attempt: when the job came into each phase, as far as it was seen
+	links   map[string][]string      // by lease: ports that are carried to this machine
+	copies  map[string]view.Progress // by lease: how far a copy is
 	chosen  string                   // the bid of the chosen lease; it survives every refresh
 	known   bool
 	err     error
@@ -68,7 +71,7 @@ type leases struct {
 }
 
 func newLeases(k *kit) leases {
-	return leases{kit: k, tail: tail{kit: k}, began: map[string]map[int]int64{}}
+	return leases{kit: k, tail: tail{kit: k}, began: map[string]map[int]int64{}, links: map[string][]string{}, copies: map[string]view.Progress{}}
 }
 
 func (l *leases) load(epoch int) tea.Cmd {
@@ -99,7 +102,7 @@ func (l *leases) change(one view.Lease) {
 	case at < 0:
 		at, _ = slices.BinarySearchFunc(l.list, one, func(a, b view.Lease) int { return int(min(1, max(-1, b.Created-a.Created))) })
 		l.list = slices.Insert(l.list, at, one)
-	case rank(one.State) >= rank(l.list[at].State):
+	case one.Attempt > l.list[at].Attempt, one.Attempt == l.list[at].Attempt && rank(one.State) >= rank(l.list[at].State):
 		l.list[at] = one
 	}
 	l.find()
@@ -108,12 +111,15 @@ func (l *leases) change(one view.Lease) {
 // note remembers when a job came into its phase.
 func (l *leases) note(one view.Lease) {
 	if at := rank(one.State); at >= 0 {
-		if l.began[one.Bid] == nil {
-			l.began[one.Bid] = map[int]int64{}
+		if l.began[attempt(one)] == nil {
+			l.began[attempt(one)] = map[int]int64{}
 		}
-		l.began[one.Bid][at] = one.Since
+		l.began[attempt(one)][at] = one.Since
 	}
 }
+
+// attempt names one start of a lease's job.
+func attempt(one view.Lease) string { return one.Bid + "/" + strconv.Itoa(one.Attempt) }
 
 // find puts the cursor on the chosen lease again.
 func (l *leases) find() {

@@ -77,7 +77,7 @@ func (l *leases) columns(width int) []column[*view.Lease] {
 	}
 	return []column[*view.Lease]{
 		{title: "STATE", width: 11, cell: l.state, paint: l.stateColor},
-		{title: "LEASE", rank: 4, width: 8, cell: func(v *view.Lease) string { return short(v.ID) }},
+		{title: "LEASE", rank: 4, width: 8, cell: called},
 		{title: "CARDS", width: cards, grow: 24 - cards, cell: func(v *view.Lease) string {
 			return strconv.Itoa(v.Slots) + times + model(v.Model)
 		}},
@@ -104,6 +104,9 @@ func (l *leases) about(one view.Lease, width int, long bool) []string {
 	if what == "" {
 		what = "bid " + short(one.Bid)
 	}
+	if one.Name != "" {
+		what += " " + clean(one.Name)
+	}
 	if one.Simulated {
 		what += " " + badgeSimulated
 	}
@@ -121,6 +124,9 @@ func (l *leases) about(one view.Lease, width int, long bool) []string {
 	}
 	if text := use(one); text != "" {
 		out = append(out, put(paint{}, text))
+	}
+	for _, text := range l.inside(one, width-2) {
+		out = append(out, line(" "+text, width))
 	}
 	if text, bad := outcome(one, l.clock); text != "" {
 		color := l.look.faint
@@ -161,7 +167,7 @@ func (l *leases) path(one view.Lease) string {
 	if one.State == stateRefused || at < 0 {
 		return l.look.bad.on(s.bad + " refused")
 	}
-	began, running := l.began[one.Bid], rank(string(market.JobRunning))
+	began, running := l.began[attempt(one)], rank(string(market.JobRunning))
 	var parts []string
 	for i, phase := range phases[:running+1] {
 		start, seen := began[i]

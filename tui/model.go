@@ -20,6 +20,7 @@ type Model struct {
 	peers    peers
 	form     *form            // over the market's page
 	drafts   map[string]*form // by rig: what was typed into a form and not sent
+	prompt   *prompt          // over a page
 	dialog   *dialog          // over everything
 	help     *help
 	notice   notice
@@ -97,6 +98,8 @@ func (m *Model) Update(msg tea.Msg) (_ tea.Model, cmd tea.Cmd) {
 	case crashMsg:
 		m.crash = &crash{value: msg.value, stack: msg.stack, where: "a command"}
 		cmd = tea.Quit
+	default:
+		cmd = m.tookInside(msg)
 	}
 	return m, cmd
 }
@@ -108,6 +111,8 @@ func (m *Model) scope() scope {
 		return inDialog
 	case m.help != nil:
 		return inHelp
+	case m.prompt != nil:
+		return inPrompt
 	case m.form != nil:
 		return inForm
 	case m.link.state == linkAway && !m.anything():

@@ -217,7 +217,7 @@ func TestTheFormTellsTheWholePriceAndWhatIsWrong(t *testing.T) {
 
 func TestADiskThatIsAskedForIsPricedBeforeItIsOrdered(t *testing.T) {
 	open(t, full, 80, 24, nil, func(s *screen) {
-		s.press("end", "enter", "up") // from the image to the last field
+		s.press("end", "enter", "up", "up", "up", "up", "up") // from the image round to the disk
 		s.sees("10 GB, which comes with the cards", "10 GB × 0.0002 USD an hour")
 		s.write("500")
 		s.press("enter")

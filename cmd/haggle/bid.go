@@ -49,8 +49,11 @@ func (p *program) order(c *cobra.Command, f orderFlags, args []string) (view.Bid
 
 // bid orders slots and says what was granted, unless it shall be quiet.
 func (p *program) bid(ctx context.Context, b view.BidRequest, quiet bool) (view.Lease, error) {
-	if b.DiskMB > 0 && !quiet {
-		p.priceDisk(ctx, b)
+	if !quiet {
+		if b.DiskMB > 0 {
+			p.priceDisk(ctx, b)
+		}
+		p.sayUploads(ctx, b)
 	}
 	l, err := ask(ctx, p, func(c *api.AgentClient) (view.Lease, error) { return c.Bid(ctx, b) })
 	if err != nil {
@@ -59,10 +62,11 @@ func (p *program) bid(ctx context.Context, b view.BidRequest, quiet bool) (view.
 		}
 		return l, err
 	}
+	p.refreshSSH(ctx)
 	if quiet {
 		return l, nil
 	}
-	p.Say("lease %s on %s: %s at %s per slot-hour, budget %s", short(l.ID), clean(l.Rig), clean(cards(l.Slots, l.Model, l.Simulated, l.Isolation)), money(l.Price), money(l.Budget))
+	p.Say("lease %s on %s: %s at %s per slot-hour, budget %s", named(l), clean(l.Rig), clean(cards(l.Slots, l.Model, l.Simulated, l.Isolation)), money(l.Price), money(l.Budget))
 	return l, nil
 }
 

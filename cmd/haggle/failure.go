@@ -15,6 +15,15 @@ func hinted(class market.Class, message, hint string) error {
 	return &cli.Hinted{Class: class, Message: message, Hint: hint}
 }
 
+// sentence puts an error into one sentence, for talk.
+func sentence(err error) string {
+	var ours *cli.Hinted
+	if errors.As(err, &ours) {
+		return clean(ours.Message)
+	}
+	return clean(market.Explain(err).Message)
+}
+
 // explain puts the errors of our own parts into one sentence and a hint.
 func explain(err error) (market.Explanation, bool) {
 	var knob *config.Error

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -19,7 +18,6 @@ import (
 	"haggle/internal/view"
 	"haggle/market"
 	"haggle/market/markettest"
-	"haggle/runtime"
 )
 
 // fakeWiring is the program with a fake agent and a fake lab.
@@ -47,6 +45,9 @@ func runFake(ctx context.Context, c config.Agent, version string, log *slog.Logg
 	if has("version") {
 		version = "0.0.9"
 	}
+	if err := os.WriteFile(c.Paths.Key, nil, 0o600); err != nil { // a home without a key is none to come back to
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	a := &fakeAgent{home: c.Paths.Home, end: cancel, changes: make(chan view.Lease, 100), job: &fakeJob{done: make(chan struct{})}}
@@ -63,6 +64,8 @@ type fakeAgent struct {
 	home    string
 	end     func()
 	changes chan view.Lease
+	doors   sync.Mutex
+	lives   sync.WaitGroup // the life of the job before must not become that of the next
 	mu      sync.Mutex
 	job     *fakeJob
 	known   bool
@@ -92,6 +95,17 @@ func (a *fakeAgent) begin(args []string) {
 	}
 }
 
+// forget drops what was told of the job before and nobody has read.
+func (a *fakeAgent) forget() {
+	for {
+		select {
+		case <-a.changes:
+		default:
+			return
+		}
+	}
+}
+
 // state moves the job on and tells it.
 func (a *fakeAgent) state(change func(*view.Lease)) {
 	a.mu.Lock()
@@ -114,6 +128,9 @@ func (a *fakeAgent) live() {
 		return
 	case "lost":
 		a.state(func(l *view.Lease) { l.State, l.Reason, l.Debt = "ended", "prepare", "final" })
+		return
+	case "collect":
+		a.collect()
 		return
 	case "open":
 		a.over("completed", 0, "open")
@@ -175,7 +192,7 @@ func (a *fakeAgent) Bid(_ context.Context, b view.BidRequest) (view.Lease, error
 	switch {
 	case strings.Contains(b.Query, "bidders=trusted"):
 		return view.Lease{}, market.NewError(market.CodeNotTrusted, "owner", market.KeyOf(markettest.Renter()).String())
-	case b.Image != "lab":
+	case b.Image != "lab" && b.ImageFile == "":
 		return view.Lease{}, market.NewError(market.CodeImageUnknown, "image", b.Image, "images", "lab")
 	case b.BudgetMicro > 0 && b.BudgetMicro < 6000:
 		return view.Lease{}, market.NewError(market.CodeBudgetTooSmall, "budget", market.Micro(b.BudgetMicro).String(), "minute", "0.006")
@@ -185,11 +202,17 @@ func (a *fakeAgent) Bid(_ context.Context, b view.BidRequest) (view.Lease, error
 	if err := os.WriteFile(filepath.Join(a.home, "bid"), fmt.Appendf(nil, "%+v\n", b), 0o600); err != nil {
 		return view.Lease{}, err
 	}
+	a.lives.Wait()
+	a.forget()
 	a.begin(append(b.Args, ""))
 	a.mu.Lock()
+	a.job.lease.Name, a.job.lease.Labels, a.job.lease.Ports = b.Name, b.Labels, b.Ports
+	for _, c := range b.Collect {
+		a.job.lease.Collects = append(a.job.lease.Collects, view.Collected{Remote: c.Remote, Local: c.Local})
+	}
 	l := a.job.lease
 	a.mu.Unlock()
-	go a.live()
+	a.lives.Go(a.live)
 	return l, nil
 }
 
@@ -210,7 +233,7 @@ func (a *fakeAgent) Leases(context.Context, bool) ([]view.Lease, error) {
 func (a *fakeAgent) Lease(_ context.Context, id string) (view.Lease, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.known || !strings.HasPrefix(a.job.lease.ID, id) {
+	if !a.known || id != a.job.lease.Name && !strings.HasPrefix(a.job.lease.ID, strings.TrimPrefix(id, "lease-")) {
 		return view.Lease{}, market.NewError(market.CodeLeaseUnknown, "lease", id)
 	}
 	return a.job.lease, nil
@@ -222,66 +245,8 @@ func (a *fakeAgent) Stop(ctx context.Context, id string, kill bool) (view.Lease,
 		return l, err
 	}
 	l.State = "stopping"
-	go a.over("renter", 143, "final")
+	a.lives.Go(func() { a.over("renter", 143, "final") })
 	return l, nil
-}
-
-// fakeLog is what every job writes: three records of which the second goes to stderr.
-func fakeLog() []byte {
-	var b bytes.Buffer
-	w := runtime.NewLogWriter(&b, 0)
-	fmt.Fprint(w.Stdout(), "one\n")
-	fmt.Fprint(w.Stderr(), "two\n")
-	fmt.Fprint(w.Stdout(), "three\n")
-	w.Close()
-	return b.Bytes()
-}
-
-func (a *fakeAgent) Log(ctx context.Context, id string, offset int64, follow bool) (io.ReadCloser, error) {
-	if _, err := a.Lease(ctx, id); err != nil {
-		return nil, err
-	}
-	log := fakeLog()[offset:]
-	switch {
-	case a.job.args[0] == "crash":
-		return io.NopCloser(io.MultiReader(bytes.NewReader(log[:22]), crash{a.home})), nil
-	case a.job.args[0] == "hang" && !follow:
-		log = log[:12]
-	case a.job.args[0] == "hang":
-		if err := os.WriteFile(filepath.Join(a.home, "following"), []byte("yes"), 0o600); err != nil {
-			return nil, err
-		}
-		return io.NopCloser(io.MultiReader(bytes.NewReader(log[:12]), waits{ctx, a.job.done})), nil
-	case a.job.args[0] == "count" && offset > 0:
-		go a.over("completed", 3, "final") // the job that outlived the crash
-	}
-	return io.NopCloser(bytes.NewReader(log)), nil
-}
-
-// crash ends the agent at once, with the socket left behind, once the output before it is out.
-type crash struct{ home string }
-
-func (c crash) Read([]byte) (int, error) {
-	if err := os.WriteFile(filepath.Join(c.home, "crashed"), nil, 0o600); err != nil {
-		return 0, err
-	}
-	os.Exit(9)
-	return 0, nil
-}
-
-// waits reads nothing until a job is over.
-type waits struct {
-	ctx  context.Context
-	done <-chan struct{}
-}
-
-func (w waits) Read([]byte) (int, error) {
-	select {
-	case <-w.done:
-		return 0, io.EOF
-	case <-w.ctx.Done():
-		return 0, w.ctx.Err()
-	}
 }
 
 func (a *fakeAgent) Receipts(ctx context.Context, id string) ([]view.Receipt, error) {

@@ -67,7 +67,11 @@ func (p *program) printLeases(list []view.Lease) error {
 	// Columns that most leases have nothing to say in are there only when one has.
 	used := slices.ContainsFunc(list, func(l view.Lease) bool { return l.DiskUsed > 0 })
 	online := slices.ContainsFunc(list, func(l view.Lease) bool { return l.In > 0 || l.Out > 0 })
+	named := slices.ContainsFunc(list, func(l view.Lease) bool { return l.Name != "" })
 	header := "LEASE RIG GPU STATE EXIT BILLED COST SIGNED DEBT"
+	if named {
+		header = "NAME " + header
+	}
 	if used {
 		header += " DISK"
 	}
@@ -83,6 +87,9 @@ func (p *program) printLeases(list []view.Lease) error {
 		row := []string{
 			short(l.ID), l.Rig, cards(l.Slots, l.Model, l.Simulated, l.Isolation), state(l), exit, lasting(l.BilledMs), money(l.Spent),
 			l.Signed.Text + " in #" + strconv.FormatUint(uint64(l.Receipts), 10), l.Debt,
+		}
+		if named {
+			row = append([]string{l.Name}, row...)
 		}
 		if used {
 			row = append(row, diskUse(l))
@@ -103,6 +110,12 @@ func state(l view.Lease) string {
 		text += ": " + l.Error.Message
 	case l.Reason != "":
 		text += ": " + l.Reason
+	}
+	if isPaused(l) && l.KeptMs > 0 {
+		text += ", disk kept " + lasting(l.KeptMs)
+	}
+	if l.Attempt > 0 && !isPaused(l) && l.State != string(market.JobEnded) {
+		text += ", start " + strconv.Itoa(l.Attempt+1)
 	}
 	if l.EndsBy > 0 {
 		text += ", ends by " + clock(l.EndsBy)

@@ -11,6 +11,7 @@ import (
 
 	"haggle/internal/api"
 	"haggle/internal/config"
+	"haggle/internal/door"
 	"haggle/market/markettest"
 )
 
@@ -18,7 +19,8 @@ import (
 // it, as they would the real one, as a process of its own, and talk with it through the real API.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"haggle": func() { os.Exit(start(os.Args, fakeWiring())) },
+		"haggle":      func() { os.Exit(start(os.Args, fakeWiring())) },
+		"haggle-door": func() { os.Exit(door.Main(context.Background(), os.Args[1:], os.Stdout)) },
 	})
 }
 
@@ -44,7 +46,7 @@ func TestScripts(t *testing.T) {
 			}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"flip": flip, "code": code, "waitfor": waitFor},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"flip": flip, "code": code, "waitfor": waitFor, "serve": serve, "fetch": fetch},
 	})
 }
 

@@ -18,13 +18,14 @@ type orderFlags struct {
 	offer, image, duration, budget, currency, unattended, disk string
 	gpus                                                       int
 	env                                                        []string
+	bring                                                      bringFlags
 	json                                                       bool
 }
 
 func (f *orderFlags) register(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVar(&f.offer, "offer", "", "rent from this offer, in place of a query")
-	flags.StringVar(&f.image, "image", "", "image that the rig lists by this name")
+	flags.StringVar(&f.image, "image", "", "image that the rig lists by this name, or an OCI archive of this machine (./FILE, FILE.tar), which is sent")
 	flags.IntVar(&f.gpus, "gpus", 1, "number of cards, all in one rig")
 	flags.StringVar(&f.duration, "for", "1h", "running time at most, such as 90s, 2h or 7d")
 	flags.StringVar(&f.budget, "budget", "", "spend at most this, such as 3.00 (default: what the whole time costs)")
@@ -32,6 +33,7 @@ func (f *orderFlags) register(c *cobra.Command) {
 	flags.StringVar(&f.unattended, "unattended", "10m", "how long the job may go on while this machine is away")
 	flags.StringVar(&f.disk, "disk", "", "the job's disk, such as 50GB or 50GiB (default: 10GB, or the card's part of it where that is less)")
 	flags.StringArrayVar(&f.env, "env", nil, "NAME=VALUE for the job, or NAME to pass this shell's value on; may be repeated")
+	f.bring.register(flags)
 }
 
 // request makes the bid of a command line. Words before -- are the query, those after it the job's command.
@@ -56,6 +58,16 @@ func (f *orderFlags) request(c *cobra.Command, args []string, currency string) (
 	}
 	if err := f.limits(&b); err != nil {
 		return b, err
+	}
+	if err := f.bring.request(&b); err != nil {
+		return b, err
+	}
+	file, err := imageFile(f.image)
+	if err != nil {
+		return b, err
+	}
+	if file != "" {
+		b.Image, b.ImageFile = "", file
 	}
 	for _, e := range f.env {
 		name, _, given := strings.Cut(e, "=")
@@ -124,7 +136,9 @@ func (f *orderFlags) disks(b *view.BidRequest) error {
 
 const orderExample = "  haggle %[1]s 'gpu_name=RTX_4090' --image lab --for 10m --budget 1.00 -- train --steps 20\n" +
 	"  haggle %[1]s --offer 3f9a12c4 --image lab --gpus 2 --for 2h --unattended 2h --env SEED=7 -- train\n" +
-	"  haggle %[1]s 'gpu_ram>=24 disk_free>=200GB' --image lab --disk 200GB --for 1d -- train"
+	"  haggle %[1]s 'gpu_ram>=24 disk_free>=200GB' --image lab --disk 200GB --for 1d -- train\n" +
+	"  haggle %[1]s 'gpu_ram>=24' --image pytorch --src . --collect out --name cats -- python train.py\n" +
+	"  haggle %[1]s 'gpu_ram>=24' --image pytorch --port jupyter=8888 --secret HF_TOKEN --checkpoint 10m -- jupyter lab"
 
 const orderHelp = "With a query, the best offer that matches is taken, and if its rig refuses the next one. The rig ends the job at the\n" +
 	"budget, at the end of its time, and when this machine was away for longer than --unattended."

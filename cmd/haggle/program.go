@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
 
 	"charm.land/fang/v2"
@@ -18,6 +19,7 @@ import (
 const (
 	groupMarket = "market"
 	groupLease  = "lease"
+	groupInside = "inside"
 	groupHouse  = "house"
 )
 
@@ -84,7 +86,7 @@ func (p *program) root() *cobra.Command {
 		return cli.Fail(cli.OwnCode(c), cli.Usage(err.Error(), "see `"+c.CommandPath()+" --help`"))
 	})
 	root.AddGroup(&cobra.Group{ID: groupMarket, Title: "The market"}, &cobra.Group{ID: groupLease, Title: "Your leases"},
-		&cobra.Group{ID: groupHouse, Title: "Programs"})
+		&cobra.Group{ID: groupInside, Title: "Inside a lease"}, &cobra.Group{ID: groupHouse, Title: "Programs"})
 	add := func(group string, commands ...*cobra.Command) {
 		for _, c := range commands {
 			c.GroupID = group
@@ -92,8 +94,19 @@ func (p *program) root() *cobra.Command {
 		}
 	}
 	add(groupMarket, p.offersCommand(), p.showCommand(), p.runCommand(), p.bidCommand())
-	add(groupLease, p.leasesCommand(), p.logsCommand(), p.stopCommand(), p.receiptsCommand(), p.exportCommand(), p.verifyCommand())
+	add(groupLease, p.leasesCommand(), p.logsCommand(), p.stopCommand(), p.resumeCommand(), p.removeCommand(), p.extendCommand(),
+		p.nameCommand(), p.receiptsCommand(), p.exportCommand(), p.verifyCommand())
+	add(groupInside, p.shellCommand(), p.execCommand(), p.forwardCommand(), p.openCommand(), p.copyCommand(), p.syncCommand(),
+		p.checkpointsCommand(), p.sshConfigCommand(), p.sshProxyCommand())
 	add(groupHouse, p.statusCommand(), p.peersCommand(), p.agentCommand(), p.labCommand(), p.versionCommand())
+	for _, c := range root.Commands() {
+		if slices.Contains([]string{
+			"logs", "stop", "resume", "rm", "extend", "name", "receipts", "export",
+			"shell", "exec", "forward", "open", "cp", "sync", "checkpoints", "ssh-proxy",
+		}, c.Name()) {
+			p.places(c)
+		}
+	}
 	root.AddCommand(p.labRigCommand())
 	root.SetHelpCommandGroupID(groupHouse)
 	root.SetCompletionCommandGroupID(groupHouse)

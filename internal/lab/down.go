@@ -83,6 +83,10 @@ func (c *Config) stopAgent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// A shell of a lease that is still open would start the agent again, but not without its key.
+	if err := os.Remove(paths.Key); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("stop the agent: %w", err)
+	}
 	agent := api.DialAgent(paths.Socket)
 	asked, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()

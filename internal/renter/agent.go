@@ -57,8 +57,8 @@ type Network interface {
 	FetchOffers(ctx context.Context, rig market.Key) ([][]byte, error)
 	// OpenLease opens a stream about a lease, which the caller closes.
 	OpenLease(ctx context.Context, rig market.Key) (Stream, error)
-	// OpenTunnel opens a stream into a lease's job, which the caller closes.
-	OpenTunnel(ctx context.Context, rig market.Key) (Stream, error)
+	// OpenTunnel opens a stream into a lease's job, which the caller closes. One for bulk does not hold up the others.
+	OpenTunnel(ctx context.Context, rig market.Key, bulk bool) (Stream, error)
 }
 
 // Config is what an agent is made of. Key, Network, Net and Store are required.

@@ -95,7 +95,7 @@ func (a *Agent) pullInto(ctx context.Context, r Record, c Collect) (filesync.Rep
 	report, err := a.pull(ctx, r, pull)
 	var told *filesync.Error
 	if errors.As(err, &told) && told.Message == notFolder {
-		pull.From = strings.TrimRight(far(c.Remote), "/")
+		pull.From, pull.To = strings.TrimRight(far(c.Remote), "/"), filepath.Clean(c.Local)
 		return a.pull(ctx, r, pull)
 	}
 	return report, err

@@ -25,12 +25,12 @@ func (a *Agent) Tunnel(ctx context.Context, id string) (Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.path(ctx, r)
+	return a.path(ctx, r, false)
 }
 
 // path opens a path to the door of a lease's job.
-func (a *Agent) path(ctx context.Context, r Record) (Conn, error) {
-	s, _, err := a.openTunnel(ctx, r, market.TunnelDoor)
+func (a *Agent) path(ctx context.Context, r Record, bulk bool) (Conn, error) {
+	s, _, err := a.openTunnel(ctx, r, market.TunnelDoor, bulk)
 	if err != nil {
 		return nil, err
 	}
@@ -38,13 +38,13 @@ func (a *Agent) path(ctx context.Context, r Record) (Conn, error) {
 }
 
 // openTunnel opens a stream into a lease and waits for the rig's yes. The caller closes it.
-func (a *Agent) openTunnel(ctx context.Context, r Record, kind string) (Stream, market.OpenMessage, error) {
+func (a *Agent) openTunnel(ctx context.Context, r Record, kind string, bulk bool) (Stream, market.OpenMessage, error) {
 	if r.State.void() {
 		return nil, market.OpenMessage{}, market.NewError(market.CodeNoDoor, "state", stateRefused)
 	}
 	limited, cancel := context.WithTimeout(ctx, pathTime)
 	defer cancel()
-	s, err := a.cfg.Net.OpenTunnel(limited, r.Terms.Rig)
+	s, err := a.cfg.Net.OpenTunnel(limited, r.Terms.Rig, bulk)
 	if err != nil {
 		return nil, market.OpenMessage{}, fault(ctx, err, r.Terms.Rig)
 	}
@@ -70,7 +70,7 @@ func askTunnel(ctx context.Context, s Stream, request market.TunnelRequest) (mar
 	return open, nil
 }
 
-// channel opens a channel to the door of a lease's job. It ends with ctx; the caller closes it.
+// channel opens a channel for bulk to the door of a lease's job. It ends with ctx; the caller closes it.
 func (a *Agent) channel(ctx context.Context, r Record, kind string, args any, window int) (*visit, error) {
 	text, err := json.Marshal(args)
 	if err != nil {
@@ -79,7 +79,7 @@ func (a *Agent) channel(ctx context.Context, r Record, kind string, args any, wi
 	v := &visit{}
 	c, err := tunnel.Dial(ctx, tunnel.Config{
 		Open: func(ctx context.Context) (tunnel.Conn, error) {
-			path, err := a.path(ctx, r)
+			path, err := a.path(ctx, r, true)
 			v.refused(err)
 			return path, err
 		},

@@ -144,7 +144,7 @@ func (t *tail) take(data []byte) error {
 func (t *tail) open() error {
 	ctx, cancel := context.WithTimeout(t.ctx, logOpenTime)
 	defer cancel()
-	s, err := t.a.cfg.Net.OpenTunnel(ctx, t.record.Terms.Rig)
+	s, err := t.a.cfg.Net.OpenTunnel(ctx, t.record.Terms.Rig, false)
 	if err != nil {
 		return err
 	}

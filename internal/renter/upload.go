@@ -160,7 +160,7 @@ func (a *Agent) sendImage(ctx context.Context, l *lease, r Record) error {
 	case info.Size() != r.Job.Archive:
 		return market.NewError(market.CodeFileChanged, "path", clipText(filepath.Base(r.Inside.ImageFile)))
 	}
-	s, open, err := a.openTunnel(ctx, r, market.TunnelImage)
+	s, open, err := a.openTunnel(ctx, r, market.TunnelImage, true)
 	if err != nil {
 		return err
 	}

@@ -240,7 +240,7 @@ func (n *testNet) OpenLease(_ context.Context, key market.Key) (renter.Stream, e
 	return r.connect(n.agent, r.serveLease), nil
 }
 
-func (n *testNet) OpenTunnel(_ context.Context, key market.Key) (renter.Stream, error) {
+func (n *testNet) OpenTunnel(_ context.Context, key market.Key, _ bool) (renter.Stream, error) {
 	r, err := n.reach(key)
 	if err != nil {
 		return nil, err
