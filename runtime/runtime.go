@@ -17,6 +17,10 @@ type Runtime interface {
 	// Import reads one OCI image archive to its end and keeps it under name; an older image of that name gives
 	// the name up. The same archive again is no error. The caller bounds the archive's size. ErrBadArchive.
 	Import(ctx context.Context, name string, archive io.Reader) (Image, error)
+	// RemoveImage lets go of an image, under all its names: it can be started no more, and its room is free once no job needs
+	// it. The jobs that are there go on, and a kept disk can still be taken over by a job of the same image. It may be imported
+	// again. An unknown one is no error.
+	RemoveImage(ctx context.Context, digest string) error
 
 	// Create prepares everything that a start needs and starts nothing. Repeating it with the same spec is no
 	// error, whatever became of the job meanwhile; with another spec it is ErrConflict. ErrInvalidSpec,

@@ -131,7 +131,7 @@ func (s Spec) Validate() error {
 	if s.From != "" && (ValidateID(s.From) != nil || s.From == s.ID) {
 		return invalid("job %.80q cannot have the disk of %.80q", s.ID, s.From)
 	}
-	if !validDigest(s.Image) {
+	if !ValidDigest(s.Image) {
 		return invalid("image %.80q is no sha256 digest", s.Image)
 	}
 	if err := validateLabels(s.Labels); err != nil {
@@ -276,7 +276,8 @@ func only(s, extra string) bool {
 	return true
 }
 
-func validDigest(s string) bool {
+// ValidDigest reports whether s is a digest as images have them: sha256:…
+func ValidDigest(s string) bool {
 	hexa, ok := strings.CutPrefix(s, "sha256:")
 	if !ok || len(hexa) != 64 {
 		return false

@@ -141,7 +141,7 @@ func (d *Daemon) receive(ctx context.Context, s Stream, l *lease, a *arriving) e
 	a.looked = a.at - roomEvery
 	for limit := newLimiter(); ; {
 		if a.at-a.looked >= roomEvery {
-			if err := d.spool.room(broughtCopies*a.size - a.at); err != nil {
+			if err := d.makeRoom(ctx, broughtCopies*a.size-a.at); err != nil {
 				return err
 			}
 			a.looked = a.at

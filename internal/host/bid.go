@@ -80,7 +80,7 @@ func (d *Daemon) tryGrant(ctx context.Context, peer market.Key, m market.BidMess
 	}
 	now := d.cfg.Clock()
 	terms := market.Grant(offer, bid, sealedBid.Hash(), slots, now.Wall, nonce)
-	if err := d.admitDisk(terms, m.Job.Archive); err != nil {
+	if err := d.admitDisk(terms, d.imageToCome(m.Job, bid.Renter)); err != nil {
 		return nil, err
 	}
 	sealed := market.SealTerms(d.cfg.Network, d.cfg.Key, terms)
@@ -194,10 +194,11 @@ func (d *Daemon) admitRenter(renter market.Key) error {
 	return nil
 }
 
-// admitDisk reports whether the disk that is to be granted, beside the archive that is to come, is there now: the offer of a bid may be older than other leases.
-func (d *Daemon) admitDisk(t market.Terms, archive int64) error {
+// admitDisk reports whether the disk that is to be granted is there now, beside the bytes that an image to come will take: the offer
+// of a bid may be older than other leases.
+func (d *Daemon) admitDisk(t market.Terms, image int64) error {
 	granted := t.Resources.DiskMB * bytesPerMB
-	if d.cfg.Machine.DiskFree > 0 && (granted < minDiskBytes || granted > d.diskFree()-archive) {
+	if d.cfg.Machine.DiskFree > 0 && (granted < minDiskBytes || granted > d.diskFree()-image) {
 		return market.NewError(market.CodeNoRoom)
 	}
 	return nil

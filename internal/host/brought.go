@@ -1,14 +1,12 @@
 package host
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"haggle/market"
@@ -16,13 +14,15 @@ import (
 	"haggle/runtime/archive"
 )
 
-// Images that renters bring are kept in the engine under so many names, for as long as the names last: an image that no lease
-// needs gives its name up to the next. Offers do not list them, and nobody but the key that brought one can start a job from it.
+// Images that renters bring are in the engine under names that begin so and end with their digest. Offers do not list them, and
+// nobody but the key that brought one can start a job from it. tidy says how long they stay.
 const (
 	broughtPrefix = "brought-"
-	maxBrought    = 64
-	// broughtCopies is how often a brought image lies on the disk at most: in the spool, in the engine, and unpacked.
+	maxBrought    = 48 // that leases need
+	// broughtCopies is how often a brought image lies on the disk at most: in the spool, in the engine, and unpacked. The last two
+	// stay.
 	broughtCopies = 3
+	keptCopies    = broughtCopies - 1
 )
 
 // proof says that a renter has shown the bytes of an image.
@@ -37,13 +37,27 @@ func (d *Daemon) bring(job market.Job) (market.ImageName, error) {
 	if err := d.cfg.Images.check(runtime.Image{Name: name, Digest: job.Image, Size: job.Archive}); err != nil {
 		return market.ImageName{}, err
 	}
-	if err := d.spool.room(broughtCopies * job.Archive); err != nil {
+	needed := d.needed()
+	if needed[job.Image] = true; len(needed) > maxBrought {
+		return market.ImageName{}, market.NewError(market.CodeNoRoom)
+	}
+	idle := d.engine.broughtBytes(needed)
+	if err := d.spool.room(max(0, broughtCopies*job.Archive-keptCopies*idle)); err != nil {
 		return market.ImageName{}, err
 	}
 	return market.ImageName{Name: name, Digest: job.Image, Size: job.Archive}, nil
 }
 
-// needed returns the digests of the images that a lease may still start a job from.
+// imageToCome is how many bytes a job's image will take that are not taken yet.
+func (d *Daemon) imageToCome(job market.Job, renter market.Key) int64 {
+	if d.engine.has(job.Image, renter) {
+		return 0
+	}
+	return broughtCopies * job.Archive
+}
+
+// needed returns the digests of the images that a lease may still start a job from. What a lease has kept after its end needs none:
+// the engine keeps the layers of every job that is there.
 func (d *Daemon) needed() map[string]bool {
 	digests := map[string]bool{}
 	for _, l := range d.all() {
@@ -54,39 +68,6 @@ func (d *Daemon) needed() map[string]bool {
 	return digests
 }
 
-// place finds the name under which the engine is to keep a brought image: its own, a free one, or that of an image that is not
-// needed. done must be called after the import. The error is runtime.ErrNoRoom where all are needed.
-func (e *engine) place(digest string, needed map[string]bool) (name string, done func(imported bool), err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	free, old := "", ""
-	for i := range maxBrought {
-		n := broughtPrefix + strconv.Itoa(i)
-		kept, taken := e.brought[n]
-		coming, busy := e.importing[n]
-		switch {
-		case busy && coming == digest, taken && kept == digest && !busy:
-			name = n
-		case !taken && !busy:
-			free = n
-		case !busy && old == "" && !needed[kept]:
-			old = n
-		}
-	}
-	if name = cmp.Or(name, free, old); name == "" {
-		return "", nil, fmt.Errorf("%d images of renters are in use: %w", maxBrought, runtime.ErrNoRoom)
-	}
-	e.importing[name] = digest
-	return name, func(imported bool) {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		delete(e.importing, name)
-		if imported {
-			e.brought[name] = digest
-		}
-	}, nil
-}
-
 // has reports whether an image is there for a renter: offered to all, or brought by itself.
 func (e *engine) has(digest string, renter market.Key) bool {
 	e.mu.Lock()
@@ -95,12 +76,21 @@ func (e *engine) has(digest string, renter market.Key) bool {
 		return true
 	}
 	_, shown := e.shown[proof{digest, renter}]
-	for name, kept := range e.brought {
-		if _, busy := e.importing[name]; shown && kept == digest && !busy {
-			return true
+	_, there := e.brought[digest]
+	return shown && there
+}
+
+// broughtBytes is how large the images are that renters brought, beside some.
+func (e *engine) broughtBytes(beside map[string]bool) int64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	sum := int64(0)
+	for digest, size := range e.brought {
+		if !beside[digest] {
+			sum += size
 		}
 	}
-	return false
+	return sum
 }
 
 // note remembers who has shown an image. What is forgotten is brought again.
@@ -139,20 +129,27 @@ func (d *Daemon) importImage(ctx context.Context, r Record) error {
 	if _, err := f.Seek(0, 0); err != nil {
 		return fmt.Errorf("read archive: %w", err)
 	}
-	name, done, err := d.engine.place(r.Job.Image, d.needed())
-	if err != nil {
+	if err := d.makePlace(ctx, r.Job.Image, keptCopies*r.Job.Archive); err != nil {
 		return err
 	}
-	image, err := d.cfg.Runtime.Import(ctx, name, f)
-	done(err == nil && image.Digest == r.Job.Image)
+	image, err := d.cfg.Runtime.Import(ctx, broughtPrefix+strings.TrimPrefix(about.Digest, "sha256:"), f)
 	switch {
 	case err != nil:
 		return fmt.Errorf("import archive: %w", err)
 	case image.Digest != r.Job.Image:
 		return errMismatch
 	}
+	d.engine.brings(image)
 	d.engine.note(image.Digest, r.Lease.Terms.Renter)
+	d.changed() // an offer promises less disk now
 	return nil
+}
+
+// brings notes that the engine has an image that a renter brought.
+func (e *engine) brings(i runtime.Image) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.brought[i.Digest] = max(0, i.Size)
 }
 
 // errMismatch means that an archive holds another image than its job names, or none.

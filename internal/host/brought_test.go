@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -147,36 +146,6 @@ func TestWhoSendsOnAfterTheEndIsNotHeardAndTheJobIsMade(t *testing.T) {
 		pass(15 * time.Second)
 		if s := a.status(); !s.Ready {
 			t.Errorf("status %+v", s)
-		}
-	})
-}
-
-func TestAnImageThatNoLeaseNeedsMakesRoomForTheNext(t *testing.T) {
-	first, firstDigest := imageOf(t, "first", 10_000)
-	second, secondDigest := imageOf(t, "second", 10_000)
-	bringing(t, func(r *rig) {
-		for n := range 63 {
-			addImage(r.engine, "brought-"+strconv.Itoa(n))
-		}
-	}, func(t *testing.T, r *rig) {
-		a, b := newRenter(r, "ann"), newRenter(r, "bob")
-		a.bring(firstDigest, len(first))
-		b.bring(secondDigest, len(second))
-		if err := errors.Join(a.upload(first), b.upload(second)); err != nil {
-			t.Fatal(err)
-		}
-		images, err := r.engine.Images(t.Context())
-		if err != nil || len(images) != 65 {
-			t.Fatalf("%d images: %v", len(images), err)
-		}
-		held := 0
-		for _, i := range images {
-			if i.Digest == firstDigest || i.Digest == secondDigest {
-				held++
-			}
-		}
-		if held != 2 {
-			t.Errorf("%d of 2 images are there", held)
 		}
 	})
 }

@@ -36,6 +36,7 @@ type Daemon struct {
 	stopped chan struct{} // closed when Run begins to end
 	births  chan *lease   // leases whose goroutine Run starts
 	renew   chan struct{} // the offer is out of date
+	untidy  chan struct{} // images that renters brought may have to go
 
 	grants  sync.Mutex
 	signing sync.Mutex
@@ -84,12 +85,13 @@ func New(cfg Config) (*Daemon, error) {
 	d := &Daemon{
 		cfg: cfg, self: market.KeyOf(cfg.Key), log: cfg.Log,
 		ready: make(chan struct{}), stopped: make(chan struct{}), births: make(chan *lease), renew: make(chan struct{}, 1),
+		untidy: make(chan struct{}, 1),
 		leases: map[market.LeaseID]*lease{}, jobs: map[string]*lease{}, skewed: map[market.Key]time.Duration{},
 	}
 	d.rack = rack{driver: cfg.Cards, salt: cfg.Salt, tick: cfg.Tick, power: cfg.PowerLimitMW, log: cfg.Log, fault: d.faulty}
 	d.engine = engine{
 		rt: cfg.Runtime, log: cfg.Log, allowed: cfg.Images.check,
-		brought: map[string]string{}, importing: map[string]string{}, shown: map[proof]struct{}{},
+		brought: map[string]int64{}, idle: map[string]int64{}, leaving: map[string]chan struct{}{}, shown: map[proof]struct{}{},
 	}
 	d.spool = spool{dir: cfg.Spool, space: cfg.SpoolSpace}
 	return d, nil
@@ -111,6 +113,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 	for _, l := range old {
 		d.enter(l)
+		if l.wants.Archive > 0 && (l.state.Ready || l.state.Attempt > 0) {
+			d.engine.note(l.wants.Image, l.state.Terms.Renter)
+		}
 		wg.Go(func() { l.run(ctx) })
 	}
 	d.sweepSpool()
@@ -124,6 +129,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	})
 	wg.Go(func() { d.rack.run(ctx, d.changed) })
 	wg.Go(func() { d.renewOffers(ctx) })
+	wg.Go(func() { d.keepTidy(ctx) })
 	for {
 		select {
 		case <-ctx.Done():

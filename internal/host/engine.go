@@ -35,15 +35,16 @@ type engine struct {
 	// epoch is 0 while the engine does not answer, and another number each time that it comes back.
 	epoch atomic.Int64
 
-	mu        sync.Mutex
-	about     runtime.Capabilities
-	images    []market.ImageName
-	denied    map[string]error   // by digest: images that the owner does not allow
-	brought   map[string]string  // by name: the digests of images that renters brought
-	importing map[string]string  // the same of those that are being imported
-	shown     map[proof]struct{} // who brought them, as far as this program has seen it
-	known     bool               // it has answered at least once
-	fault     error              // why it does not answer
+	mu      sync.Mutex
+	about   runtime.Capabilities
+	images  []market.ImageName
+	denied  map[string]error         // by digest: images that the owner does not allow
+	brought map[string]int64         // by digest: bytes of the images that renters brought
+	idle    map[string]int64         // by digest: since when no lease needs one of them, in monotonic ms
+	leaving map[string]chan struct{} // by digest: those that are being removed; closed when that is over
+	shown   map[proof]struct{}       // who brought them, as far as this program knows
+	known   bool                     // it has answered at least once
+	fault   error                    // why it does not answer
 }
 
 // run watches until ctx ends. up is called each time that the engine has come back, news when it has more to tell of itself, gone
@@ -109,10 +110,13 @@ func (e *engine) ask(ctx context.Context) error {
 		return fmt.Errorf("list images: %w", err)
 	}
 	var images []market.ImageName
-	denied, brought := map[string]error{}, map[string]string{}
+	denied, brought := map[string]error{}, map[string]int64{}
+	own := ownImages(list)
 	for _, i := range list {
-		if strings.HasPrefix(i.Name, broughtPrefix) {
-			brought[i.Name] = i.Digest // offers say nothing of them
+		if isBrought(i) {
+			if !own[i.Digest] {
+				brought[i.Digest] = max(0, i.Size) // offers say nothing of them
+			}
 			continue
 		}
 		if err := e.allowed(i); err != nil {

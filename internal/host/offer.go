@@ -54,6 +54,7 @@ func (d *Daemon) renewOffers(ctx context.Context) {
 			if err := d.engine.ask(ctx); err != nil && ctx.Err() == nil {
 				d.log.Debug("engine", slog.Any("err", err))
 			}
+			poke(d.untidy)
 		}
 		next := market.OfferRenewal
 		if err := d.choose(ctx, func(*Settings) {}); err != nil && ctx.Err() == nil {
@@ -135,16 +136,16 @@ func (d *Daemon) draw(s Settings, now int64) (market.Offer, bool) {
 }
 
 // diskFree returns the bytes of disk that new leases can have: those whose job may still write hold all that they were granted,
-// the others what was last seen on the disk that is kept.
+// the others what was last seen on the disk that is kept. Images that renters brought, or are about to bring, take room beside.
 func (d *Daemon) diskFree() int64 {
-	free := d.cfg.Machine.DiskFree
+	free := d.cfg.Machine.DiskFree - keptCopies*d.engine.broughtBytes(nil)
 	for _, l := range d.all() {
 		seen := l.seen.Load()
 		switch s := seen.lease; {
 		case s.Job != market.JobEnded:
 			free -= s.Terms.Resources.DiskMB * bytesPerMB
 			if archiveDue(s, l.wants) {
-				free -= l.wants.Archive
+				free -= broughtCopies * l.wants.Archive
 			}
 		case !s.Gone:
 			free -= seen.disk

@@ -69,20 +69,23 @@ func (e *Engine) makeJob(ctx context.Context, spec runtime.Spec) error {
 	var from *legacy
 	for range 3 {
 		var img image
-		if img, err = e.openImage(ctx, spec.Image, listed); err != nil {
+		if img, err = e.openImage(ctx, spec, listed); err != nil && !errors.Is(err, errStale) {
 			return fmt.Errorf("create job %s: %w", spec.ID, err)
 		}
-		if spec.From != "" && from == nil {
+		if spec.From != "" && from == nil && err == nil {
 			var release func()
 			if from, release, err = e.claim(ctx, spec); err != nil {
 				return fmt.Errorf("create job %s: %w", spec.ID, err)
 			}
 			defer release()
 		}
-		err = e.createAnyhow(ctx, spec.WithDefaults(), img, from)
+		if err == nil {
+			err = e.createAnyhow(ctx, spec.WithDefaults(), img, from)
+		}
 		switch {
 		case errors.Is(err, errStale):
 			e.images.forget(spec.Image)
+			listed = <-e.lookForImage(ctx, spec.Image)
 		case errors.Is(err, runtime.ErrConflict):
 			// Something was left of an older job of this id. It is gone now.
 		case errors.Is(err, runtime.ErrNoRoom) && e.yieldSpares(ctx):
@@ -167,12 +170,13 @@ func (e *Engine) create(ctx context.Context, spec runtime.Spec, img image, from 
 	}
 	c := containers.Container{
 		// The container keeps the garbage collector off the image's layers.
-		ID: spec.ID, Image: img.Name(), Snapshotter: e.cfg.Snapshotter, SnapshotKey: img.chain,
+		ID: spec.ID, Image: img.name, Snapshotter: e.cfg.Snapshotter, SnapshotKey: img.chain,
 		Runtime: containers.RuntimeInfo{Name: shimRuntime, Options: shim},
 	}
 	if c.Labels, err = jobLabels(spec, m.firstID); err != nil {
 		return fmt.Errorf("create job %s: %w", spec.ID, err)
 	}
+	c.Labels[labelConfig] = img.source.Digest.String()
 	if from != nil {
 		c.Labels[labelFrom] = from.name
 	}

@@ -16,7 +16,7 @@ import (
 // Warm makes a spare that fits a job, if there can be one, and returns its name.
 func (e *Engine) Warm(ctx context.Context, spec runtime.Spec) (string, error) {
 	ctx = e.within(ctx)
-	img, err := e.openImage(ctx, spec.Image, <-e.lookForImage(ctx, spec.Image))
+	img, err := e.openImage(ctx, spec, <-e.lookForImage(ctx, spec.Image))
 	if err != nil {
 		return "", err
 	}

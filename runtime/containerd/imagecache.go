@@ -14,6 +14,7 @@ import (
 	"github.com/containerd/containerd/v2/core/images"
 	"github.com/containerd/containerd/v2/core/snapshots"
 	"github.com/containerd/errdefs"
+	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/identity"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
@@ -22,7 +23,7 @@ import (
 
 // image is an image that a job can be made of.
 type image struct {
-	ctr.Image
+	name string // that containerd knows it by, or knew
 	imageFacts
 }
 
@@ -32,6 +33,7 @@ type imageFacts struct {
 	made   time.Time // when that was made: another one of its name has other folders
 	layers layers
 	config v1.ImageConfig
+	source v1.Descriptor // of config
 }
 
 // maxCached bounds the cache: a config may be of any size up to maxDocument.
@@ -81,43 +83,76 @@ func (e *Engine) lookForImage(ctx context.Context, digest string) <-chan listing
 	return found
 }
 
-// openImage makes a listed image ready for jobs.
-func (e *Engine) openImage(ctx context.Context, digest string, found listing) (image, error) {
-	if found.err != nil {
+// openImage makes a listed image ready for jobs, or what is left of one in the job whose disk is to be taken over.
+// errStale: it is not what the listing says any more.
+func (e *Engine) openImage(ctx context.Context, spec runtime.Spec, found listing) (image, error) {
+	switch {
+	case found.err != nil:
 		return image{}, found.err
-	}
-	if len(found.images) == 0 {
-		return image{}, fmt.Errorf("image %s: %w", digest, runtime.ErrImageNotFound)
+	case len(found.images) == 0 && spec.From != "":
+		return e.leftOf(ctx, spec)
+	case len(found.images) == 0:
+		return image{}, fmt.Errorf("image %s: %w", spec.Image, runtime.ErrImageNotFound)
 	}
 	img := ctr.NewImage(e.client, found.images[0])
-	if f, ok := e.images.get(digest); ok {
-		return image{img, f}, nil
+	if f, ok := e.images.get(spec.Image); ok {
+		return image{img.Name(), f}, nil
 	}
+	f, err := e.unpackedFacts(ctx, img)
+	if errdefs.IsNotFound(err) {
+		return image{}, fmt.Errorf("image %s: %w: %w", spec.Image, errStale, err)
+	}
+	if err != nil {
+		return image{}, classify(err, "open image %s", spec.Image)
+	}
+	e.images.put(spec.Image, f)
+	return image{img.Name(), f}, nil
+}
+
+func (e *Engine) unpackedFacts(ctx context.Context, img ctr.Image) (imageFacts, error) {
 	ok, err := img.IsUnpacked(ctx, e.cfg.Snapshotter)
 	if err == nil && !ok {
 		err = img.Unpack(ctx, e.cfg.Snapshotter)
 	}
 	if err != nil {
-		return image{}, classify(err, "unpack image %s", digest)
+		return imageFacts{}, err
 	}
-	f, err := e.readFacts(ctx, img)
-	if err != nil {
-		return image{}, classify(err, "read image %s", digest)
-	}
-	e.images.put(digest, f)
-	return image{img, f}, nil
-}
-
-func (e *Engine) readFacts(ctx context.Context, img ctr.Image) (imageFacts, error) {
 	d, err := img.Config(ctx)
 	if err != nil {
 		return imageFacts{}, err
 	}
+	return e.readFacts(ctx, d)
+}
+
+// leftOf finds what an image that was removed has left in the job whose disk is to be taken over.
+func (e *Engine) leftOf(ctx context.Context, spec runtime.Spec) (image, error) {
+	name, err := e.container(ctx, spec.From)
+	if err != nil {
+		return image{}, err
+	}
+	c, err := e.client.ContainerService().Get(ctx, name)
+	if err != nil && !errdefs.IsNotFound(err) {
+		return image{}, classify(err, "look for job %s", spec.From)
+	}
+	d := v1.Descriptor{MediaType: v1.MediaTypeImageConfig, Digest: digest.Digest(c.Labels[labelConfig])}
+	if c.Labels[labelImage] != spec.Image || d.Digest.Validate() != nil {
+		return image{}, fmt.Errorf("image %s: %w", spec.Image, runtime.ErrImageNotFound)
+	}
+	info, err := e.client.ContentStore().Info(ctx, d.Digest)
+	if err != nil {
+		return image{}, classify(err, "look for the image of job %s", spec.From)
+	}
+	d.Size = info.Size
+	f, err := e.readFacts(ctx, d)
+	return image{c.Image, f}, classify(err, "read the image of job %s", spec.From)
+}
+
+func (e *Engine) readFacts(ctx context.Context, config v1.Descriptor) (imageFacts, error) {
 	var doc v1.Image
-	if err := readDocument(ctx, img.ContentStore(), d, &doc); err != nil {
+	if err := readDocument(ctx, e.client.ContentStore(), config, &doc); err != nil {
 		return imageFacts{}, err
 	}
-	f := imageFacts{chain: identity.ChainID(doc.RootFS.DiffIDs).String(), config: doc.Config}
+	f := imageFacts{chain: identity.ChainID(doc.RootFS.DiffIDs).String(), config: doc.Config, source: config}
 	service := e.client.SnapshotService(e.cfg.Snapshotter)
 	info, err := service.Stat(ctx, f.chain)
 	if err != nil {

@@ -212,10 +212,20 @@ func (e *Engine) Remove(ctx context.Context, id string) error {
 		return err
 	}
 	defer unlock()
+	c, err := e.client.ContainerService().Get(ctx, name)
+	if err != nil && !errdefs.IsNotFound(err) {
+		return classify(err, "remove job %s", id)
+	}
 	if err := e.endVisit(ctx, name); err != nil {
 		return err
 	}
-	return e.discard(ctx, name)
+	if err := e.discard(ctx, name); err != nil {
+		return err
+	}
+	if image := c.Labels[labelImage]; image != "" {
+		e.freeImage(ctx, image)
+	}
+	return nil
 }
 
 // reap records how a job ended and lets its shim go. A job that runs is left alone. gone tells the end of a job that

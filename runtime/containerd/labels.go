@@ -25,7 +25,10 @@ const (
 	labelFrom    = "haggle.from"    // the container whose disk the job has taken over
 	labelHeir    = "haggle.heir"    // heir: whose the disk of an ended job becomes
 	labelVisit   = "haggle.visit"   // the container whose disk a visit shows
-	labelSpecs   = "haggle.label/"
+	// labelConfig is the digest of the config of the job's image. By this name of it containerd's garbage collector keeps what it
+	// names: a job that takes the disk over needs the config, when the image itself is gone.
+	labelConfig = "containerd.io/gc.ref.content.haggle.config"
+	labelSpecs  = "haggle.label/"
 )
 
 // jobLabels are those of a job that is made.

@@ -42,8 +42,8 @@ func (e *Engine) waitDir(name string) string { return filepath.Join(e.jobDir(nam
 func (e *Engine) makeSpare(ctx context.Context, sh shape) error {
 	ctx, cancel := context.WithTimeout(ctx, spareTimeout)
 	defer cancel()
-	sp := &spare{name: sparePrefix + strings.ToLower(rand.Text()), shape: sh.key}
-	return e.withLock(ctx, sp.name, func() error {
+	sp := &spare{name: sparePrefix + strings.ToLower(rand.Text()), shape: sh.key, image: sh.spec.Image}
+	err := e.withLock(ctx, sp.name, func() error {
 		if err := e.spares.begin(sp); err != nil {
 			return err
 		}
@@ -55,6 +55,14 @@ func (e *Engine) makeSpare(ctx context.Context, sh shape) error {
 		e.spares.finish(sp)
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	// Who lets go of an image looks for its spares, and may have looked before this one was ready.
+	if found := <-e.lookForImage(ctx, sh.spec.Image); found.err != nil || len(found.images) > 0 {
+		return found.err
+	}
+	return e.throwAway(ctx, e.spares.ofImage(sh.spec.Image))
 }
 
 func (e *Engine) makeWaiting(ctx context.Context, sp *spare, sh shape) error {
@@ -63,7 +71,7 @@ func (e *Engine) makeWaiting(ctx context.Context, sp *spare, sh shape) error {
 	if sh.secrets {
 		spec.Secrets = map[string][]byte{}
 	}
-	img, err := e.openImage(ctx, spec.Image, <-e.lookForImage(ctx, spec.Image))
+	img, err := e.openImage(ctx, spec, <-e.lookForImage(ctx, spec.Image))
 	if err != nil {
 		return err
 	}

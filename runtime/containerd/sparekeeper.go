@@ -76,7 +76,7 @@ func (e *Engine) replenish(ctx context.Context) error {
 			}
 		}
 		e.spares.mu.Unlock()
-		if fit >= e.cfg.Spares || !e.plenty(sh.spec) {
+		if sh.key == "" || fit >= e.cfg.Spares || !e.plenty(sh.spec) {
 			return nil
 		}
 		excess := all + 1 - e.cfg.Spares

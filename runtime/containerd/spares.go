@@ -74,6 +74,7 @@ type spares struct {
 type spare struct {
 	name  string
 	shape string
+	image string // its digest
 	since time.Time
 	ready bool // to be taken
 	spec  *specs.Spec
@@ -167,6 +168,16 @@ func (s *spares) drop(sp *spare) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.all, sp.name)
+}
+
+// ofImage takes back the ready spares of an image, and wants none of it any more.
+func (s *spares) ofImage(digest string) []*spare {
+	s.mu.Lock()
+	if s.wanted.spec.Image == digest {
+		s.wanted = shape{}
+	}
+	s.mu.Unlock()
+	return s.remove(func(sp *spare) bool { return sp.image == digest })
 }
 
 // owns reports whether a container is a spare that this engine keeps.

@@ -87,7 +87,7 @@ func (e *Engine) plan(spec runtime.Spec) (job, error) {
 			return job{}, fmt.Errorf("device %s=%s: %w", d.Class, d.UUID, runtime.ErrUnsupported)
 		}
 	}
-	img, err := e.image(spec.Image)
+	img, err := e.startable(spec)
 	if err != nil {
 		return job{}, err
 	}

@@ -112,7 +112,7 @@ func (e *Engine) adopt() error {
 			close(j.ended)
 		}
 	}
-	return nil
+	return e.collect()
 }
 
 func (e *Engine) jobDir(id string) string { return filepath.Join(e.cfg.Root, "jobs", id) }

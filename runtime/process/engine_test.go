@@ -113,6 +113,49 @@ func TestAProgramThatCannotStartIsNoRunningJob(t *testing.T) {
 	}
 }
 
+func TestTheFilesOfAnImageGoWithItsNamesAndItsLastJob(t *testing.T) {
+	w := newWorld(t)
+	w.create(t, "a", "print", "x")
+	probe, err := w.engine.Images(w.context(t))
+	if err != nil || len(probe) != 1 {
+		t.Fatalf("%+v: %v", probe, err)
+	}
+	files := func() int {
+		dirs, err := os.ReadDir(filepath.Join(w.root, "images"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(dirs)
+	}
+	if err := w.engine.RemoveImage(w.context(t), probe[0].Digest); err != nil {
+		t.Fatal(err)
+	}
+	w.reopen(t)
+	if n := files(); n != 1 {
+		t.Fatalf("%d images while a job needs one", n)
+	}
+	if err := w.engine.Start(w.context(t), "a"); err != nil {
+		t.Fatal(err)
+	}
+	w.await(t, "a")
+	if err := w.engine.Remove(w.context(t), "a"); err != nil {
+		t.Fatal(err)
+	}
+	if n := files(); n != 0 {
+		t.Errorf("%d images are left", n)
+	}
+	// Another image takes the name over.
+	for _, pad := range []string{"1", "2"} {
+		img := archive.Image{Files: []archive.File{file(t, "/probe", self(t))}, Entrypoint: []string{"/probe"}, Cmd: []string{pad}}
+		if _, err := w.load(t, img); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := files(); n != 1 {
+		t.Errorf("%d images under one name", n)
+	}
+}
+
 func TestRefusesAnImageWhoseProgramIsNotAmongItsFiles(t *testing.T) {
 	w := newWorld(t)
 	for _, entrypoint := range [][]string{nil, {"/bin/sh"}, {"../../../bin/sh"}, {"/"}, {"/folder"}} {

@@ -136,7 +136,7 @@ func (e *Engine) Remove(ctx context.Context, id string) error {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil // by another call
 	}
-	if err = errors.Join(err, trash.destroy()); err != nil {
+	if err = errors.Join(err, trash.destroy(), e.collect()); err != nil {
 		return fmt.Errorf("remove job %s: %w", id, err)
 	}
 	return nil

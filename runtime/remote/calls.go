@@ -26,8 +26,9 @@ const (
 
 // request is what a call is asked.
 type request struct {
-	id   string // of a job, where the path names one
-	body []byte // nil of none
+	id     string // of a job, where the path names one
+	digest string // of an image, where the path names one
+	body   []byte // nil of none
 }
 
 // into decodes the body.
@@ -53,6 +54,7 @@ func (s *Server) routes() http.Handler {
 	rt := s.cfg.Runtime
 	for _, c := range []call{
 		{"GET " + pathImages, askTimeout, func(ctx context.Context, _ request) (any, error) { return rt.Images(ctx) }},
+		{"DELETE " + pathImage, workTimeout, func(ctx context.Context, r request) (any, error) { return none{}, rt.RemoveImage(ctx, r.digest) }},
 		{"GET " + pathJobs, askTimeout, func(ctx context.Context, _ request) (any, error) { return rt.List(ctx) }},
 		{"POST " + pathJobs, workTimeout, s.create},
 		{"GET " + pathJob, askTimeout, func(ctx context.Context, r request) (any, error) { return rt.Status(ctx, r.id) }},
@@ -214,15 +216,19 @@ func (s *Server) power(ctx context.Context, r request) (any, error) {
 // its end.
 func read(w http.ResponseWriter, r *http.Request) (request, error) {
 	id, err := jobID(r)
+	asked := request{id: id, digest: r.PathValue("digest")}
+	if strings.Contains(r.Pattern, "{digest}") && !runtime.ValidDigest(asked.digest) {
+		err = fmt.Errorf("image %.80q: its digest: %w", asked.digest, os.ErrInvalid)
+	}
 	if err != nil || r.Body == http.NoBody {
-		return request{id: id}, err
+		return asked, err
 	}
 	control := http.NewResponseController(w)
 	if err := control.SetReadDeadline(time.Now().Add(bodyTimeout)); err != nil {
 		return request{}, err
 	}
-	body, err := readAll(r.Body, maxRequest)
-	return request{id, body}, errors.Join(err, control.SetReadDeadline(time.Time{}))
+	asked.body, err = readAll(r.Body, maxRequest)
+	return asked, errors.Join(err, control.SetReadDeadline(time.Time{}))
 }
 
 // jobID returns the id that a path names, or "" where it names none.

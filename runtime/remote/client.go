@@ -187,6 +187,14 @@ func (c *Client) Images(ctx context.Context) (list []runtime.Image, err error) {
 	return list, err
 }
 
+// RemoveImage implements runtime.Runtime.
+func (c *Client) RemoveImage(ctx context.Context, digest string) error {
+	if !runtime.ValidDigest(digest) {
+		return nil
+	}
+	return c.ask(ctx, http.MethodDelete, pathImages+"/"+digest, nil, &none{})
+}
+
 // Create implements runtime.Runtime.
 func (c *Client) Create(ctx context.Context, spec runtime.Spec) error {
 	if err := spec.Validate(); err != nil {

@@ -65,6 +65,8 @@ func TestNothingButTheProtocolIsAnswered(t *testing.T) {
 		"a negative grace":                post("/v1/jobs/a/stop", `{"GraceNanos":-1}`),
 		"a grace of a year":               post("/v1/jobs/a/stop", `{"GraceNanos":31536000000000000}`),
 		"a negative power":                post("/v1/power", `{"UUID":"GPU-1","Milliwatt":-1}`),
+		"an image that is a path":         "DELETE /v1/images/..%2f..%2fetc HTTP/1.1\r\nHost: h\r\n\r\n",
+		"an image that is a filter":       "DELETE /v1/images/sha256:a,name==b HTTP/1.1\r\nHost: h\r\n\r\n",
 		"an image without a name":         "PUT /v1/images HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n",
 		"a header without end":            "GET /v1/jobs HTTP/1.1\r\nHost: h\r\nX: " + strings.Repeat("x", 64<<10) + "\r\n\r\n",
 		"something that is not even HTTP": strings.Repeat("\x00", 1024) + "\r\n\r\n",

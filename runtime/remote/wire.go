@@ -14,9 +14,10 @@ import (
 	"haggle/runtime"
 )
 
-// Paths of the protocol. {id} is a job's.
+// Paths of the protocol. {id} is a job's, {digest} an image's.
 const (
 	pathImages       = "/v1/images"
+	pathImage        = "/v1/images/{digest}"
 	pathJobs         = "/v1/jobs"
 	pathJob          = "/v1/jobs/{id}"
 	pathStart        = "/v1/jobs/{id}/start"

@@ -68,6 +68,7 @@ func Conformance(t *testing.T, subject Subject) {
 		"a path ends with the job":                            s.enterEnds,
 		"a job takes over the disk of a stopped one":          s.from,
 		"a disk that cannot be taken over stays":              s.fromRefusals,
+		"an image is let go of, and its jobs go on":           s.removeImage,
 		"the engine names itself":                             s.probe,
 	} {
 		t.Run(name, test)
@@ -106,7 +107,12 @@ func (s *suite) create(t *testing.T, spec runtime.Spec) string {
 
 func (s *suite) start(t *testing.T, args ...string) string {
 	t.Helper()
-	id := s.create(t, s.spec(t, args...))
+	return s.run(t, s.spec(t, args...))
+}
+
+func (s *suite) run(t *testing.T, spec runtime.Spec) string {
+	t.Helper()
+	id := s.create(t, spec)
 	if err := s.Runtime.Start(s.context(t), id); err != nil {
 		t.Fatalf("start: %v", err)
 	}

@@ -1,11 +1,9 @@
 package runtimetest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"slices"
@@ -14,10 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-
 	"haggle/runtime"
-	"haggle/runtime/archive"
 )
 
 // Fake is an engine in memory whose jobs are functions. It keeps the rules that Conformance checks, uses no files
@@ -41,11 +36,6 @@ type Fake struct {
 }
 
 var _ runtime.Runtime = (*Fake)(nil)
-
-type fakeImage struct {
-	runtime.Image
-	config v1.ImageConfig
-}
 
 // watchBuffer is how far a watcher of a Fake may fall behind.
 const watchBuffer = 1024
@@ -100,15 +90,6 @@ func (f *Fake) Lose(id string) {
 	}
 }
 
-// AddImage makes an image without an archive. The digest is made from the name.
-func (f *Fake) AddImage(name string, config v1.ImageConfig) runtime.Image {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	img := fakeImage{runtime.Image{Name: name, Digest: digestOf(name), Size: int64(len(name))}, config}
-	f.images[name] = img
-	return img.Image
-}
-
 // enter is the start of every method; it locks, also when it fails.
 func (f *Fake) enter(ctx context.Context, method string) error {
 	f.mu.Lock()
@@ -135,35 +116,6 @@ func (f *Fake) find(ctx context.Context, method, id string) (*fakeJob, error) {
 	return j, nil
 }
 
-// Images implements runtime.Runtime.
-func (f *Fake) Images(ctx context.Context) ([]runtime.Image, error) {
-	defer f.mu.Unlock()
-	if err := f.enter(ctx, "Images"); err != nil {
-		return nil, err
-	}
-	var all []runtime.Image
-	for _, img := range f.images {
-		all = append(all, img.Image)
-	}
-	slices.SortFunc(all, func(a, b runtime.Image) int { return cmp.Compare(a.Name, b.Name) })
-	return all, nil
-}
-
-// Import implements runtime.Runtime.
-func (f *Fake) Import(ctx context.Context, name string, r io.Reader) (runtime.Image, error) {
-	info, err := archive.Inspect(r)
-	defer f.mu.Unlock()
-	if err := f.enter(ctx, "Import"); err != nil {
-		return runtime.Image{}, err
-	}
-	if err != nil {
-		return runtime.Image{}, fmt.Errorf("import %s: %w: %w", name, runtime.ErrBadArchive, err)
-	}
-	img := fakeImage{runtime.Image{Name: name, Digest: info.Digest, Size: info.Size}, info.Config}
-	f.images[name] = img
-	return img.Image, nil
-}
-
 // Create implements runtime.Runtime.
 func (f *Fake) Create(ctx context.Context, spec runtime.Spec) error {
 	defer f.mu.Unlock()
@@ -184,10 +136,8 @@ func (f *Fake) Create(ctx context.Context, spec runtime.Spec) error {
 		}
 		return fmt.Errorf("create job %s: %w", spec.ID, runtime.ErrConflict)
 	}
-	for _, img := range f.images {
-		if img.Digest == spec.Image {
-			return f.create(spec.WithDefaults(), img)
-		}
+	if img, found := f.findImage(spec); found {
+		return f.create(spec.WithDefaults(), img)
 	}
 	return fmt.Errorf("create job %s: image %s: %w", spec.ID, spec.Image, runtime.ErrImageNotFound)
 }
@@ -209,7 +159,7 @@ func (f *Fake) create(spec runtime.Spec, img fakeImage) error {
 	}
 	ctx, kill := context.WithCancel(context.Background())
 	f.jobs[spec.ID] = &fakeJob{
-		spec: spec, args: args, env: runtime.JobEnv(spec, img.config.Env), state: runtime.Created,
+		spec: spec, image: img, args: args, env: runtime.JobEnv(spec, img.config.Env), state: runtime.Created,
 		ctx: ctx, cancel: kill, ended: make(chan struct{}), terminate: make(chan os.Signal, 1), log: newMemoryLog(spec.LogLimitBytes),
 		disk: disk, paths: map[*pathEnd]struct{}{},
 	}

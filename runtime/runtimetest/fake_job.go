@@ -19,6 +19,7 @@ import (
 // fakeJob is one job; the Fake's lock guards everything that changes.
 type fakeJob struct {
 	spec      runtime.Spec
+	image     fakeImage
 	args, env []string
 	ctx       context.Context // ends with SIGKILL
 	cancel    context.CancelFunc
