@@ -29,6 +29,7 @@ type Node struct {
 	log       *slog.Logger
 	host      host.Host
 	dht       *dht.IpfsDHT
+	bulk      *bulk
 	bootstrap []peer.AddrInfo
 
 	handlers sync.WaitGroup
@@ -66,7 +67,7 @@ func build(cfg Config, transports func(Config) ([]libp2p.Option, error)) (*Node,
 		return nil, err
 	}
 	n := &Node{
-		cfg: cfg, key: market.KeyOf(cfg.Key), log: cfg.Log,
+		cfg: cfg, key: market.KeyOf(cfg.Key), log: cfg.Log, bulk: &bulk{cfg: cfg},
 		rewanted: make(chan struct{}, 1), closed: make(chan struct{}), changed: make(chan struct{}),
 		reason: "the node has not joined yet",
 	}
@@ -222,7 +223,7 @@ func (n *Node) shut() error {
 	case <-timer.C:
 		n.log.Error("a stream's handler does not end; its connection is closed under it")
 	}
-	if err := errors.Join(n.dht.Close(), n.host.Close()); err != nil {
+	if err := errors.Join(n.bulk.close(), n.dht.Close(), n.host.Close()); err != nil {
 		return fmt.Errorf("close node: %w", err)
 	}
 	return nil

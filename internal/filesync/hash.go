@@ -2,8 +2,10 @@ package filesync
 
 import (
 	"crypto/sha256"
+	"math/bits"
 
 	"lukechampine.com/blake3"
+	"lukechampine.com/blake3/guts"
 )
 
 const (
@@ -23,7 +25,34 @@ func hashChunk(b []byte) hash {
 	if len(b) <= smallFile {
 		return sha256.Sum256(b)
 	}
-	return blake3.Sum256(b)
+	return hashInOne(b)
+}
+
+// hashInOne is BLAKE3 on one goroutine. The library starts one for every 16 KiB and waits for them all; here many chunks are
+// hashed at a time, and each must not wait for the others.
+func hashInOne(b []byte) hash {
+	const block = guts.MaxSIMD * guts.ChunkSize
+	var lefts [64][8]uint32 // roots of whole subtrees, by height above a block, where done has a bit
+	var done uint64         // blocks
+	for ; len(b) > block; b = b[block:] {
+		v := guts.ChainingValue(guts.CompressBuffer((*[block]byte)(b), block, &guts.IV, done*guts.MaxSIMD, 0))
+		height := 0
+		for ; done&(1<<height) != 0; height++ {
+			v = guts.ChainingValue(guts.ParentNode(lefts[height], v, &guts.IV, 0))
+		}
+		lefts[height] = v
+		done++
+	}
+	var last [block]byte
+	n := guts.CompressBuffer(&last, copy(last[:], b), &guts.IV, done*guts.MaxSIMD, 0)
+	for height := range bits.Len64(done) {
+		if done&(1<<height) != 0 {
+			n = guts.ParentNode(lefts[height], guts.ChainingValue(n), &guts.IV, 0)
+		}
+	}
+	n.Flags |= guts.FlagRoot
+	words := guts.WordsToBytes(guts.CompressNode(n))
+	return hash(words[:32])
 }
 
 // hashFile is the hash of a file's contents: that of its only chunk, or the BLAKE3 of the hashes of its chunks.

@@ -212,16 +212,18 @@ func (n network) Find(ctx context.Context, bucket string) iter.Seq[market.Key] {
 
 // OpenLease implements renter.Network.
 func (n network) OpenLease(ctx context.Context, rig market.Key) (renter.Stream, error) {
-	return n.open(ctx, rig, p2p.LeaseProtocol)
+	return opened(n.Open(ctx, rig, p2p.LeaseProtocol))
 }
 
 // OpenTunnel implements renter.Network.
-func (n network) OpenTunnel(ctx context.Context, rig market.Key) (renter.Stream, error) {
-	return n.open(ctx, rig, p2p.TunnelProtocol)
+func (n network) OpenTunnel(ctx context.Context, rig market.Key, bulk bool) (renter.Stream, error) {
+	if bulk {
+		return opened(n.OpenBulk(ctx, rig, p2p.TunnelProtocol))
+	}
+	return opened(n.Open(ctx, rig, p2p.TunnelProtocol))
 }
 
-func (n network) open(ctx context.Context, rig market.Key, protocol p2p.Protocol) (renter.Stream, error) {
-	s, err := n.Open(ctx, rig, protocol)
+func opened(s *p2p.Stream, err error) (renter.Stream, error) {
 	if err != nil {
 		return nil, err // not s: a nil *Stream in an interface is not nil
 	}
