@@ -20,7 +20,7 @@ GO_FILES = $$(git ls-files --cached --others --exclude-standard '*.go')
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run setup build build-haggle install units test check smoke hostile vm bench shots cross fuzz fmt clean
+.PHONY: help run setup setup-test build build-haggle install units test check smoke hostile clients vm bench shots cross fuzz fmt clean
 .PHONY: format tidy vet lint arrows windows test-fast test-heavy
 
 help: ## list what can be made
@@ -53,7 +53,10 @@ install: ## copy programs and service units below PREFIX (/usr), within DESTDIR
 units: build ## have systemd's checker read the service units
 	scripts/units.sh
 
-test: setup build test-fast test-heavy ## run every test
+test: setup setup-test build test-fast test-heavy ## run every test
+
+setup-test:
+	@scripts/setup.sh test
 
 test-fast:
 	$(GO) test -race -vet=off -shuffle=on -count=1 $$(scripts/packages.sh fast)
@@ -63,7 +66,7 @@ test-fast:
 test-heavy:
 	E2E_PROGRAMS=$(CURDIR)/bin $(GO) test -vet=off -shuffle=on -count=1 -p 1 -timeout 20m $$(scripts/packages.sh heavy)
 
-check: setup ## everything that CI runs: format, linters, arrows, builds, tests, smoke
+check: setup setup-test ## everything that CI runs: format, linters, arrows, builds, tests, smoke
 	@scripts/step.sh format $(MAKE) format
 	@scripts/step.sh tidy $(MAKE) tidy
 	@scripts/step.sh arrows $(MAKE) arrows
@@ -99,6 +102,10 @@ smoke: setup build ## as root: a lab, a job, a bill that anyone can check, and n
 
 hostile: setup ## as root: the suite of hostile tenants, from inside real jobs, and each protection left out in turn
 	HAGGLE_FULL=1 CI=true $(GO) test -vet=off -count=1 -v -timeout 20m ./internal/hostile ./runtime/containerd
+
+clients: setup build ## as root: ssh, rsync, rclone, sshfs, paramiko, a notebook and a training against leases; NAME=test for one
+	@scripts/setup.sh clients
+	scripts/clients.sh $(NAME)
 
 vm: setup build ## as root: the units, smoke and the hostile suite on a virtual Debian with systemd and cgroup v2 (up to an hour)
 	@scripts/setup.sh vm

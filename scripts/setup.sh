@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # setup.sh: installs what building, testing and a lab need and this machine lacks, from Debian's or Ubuntu's packages. It does
-# nothing where all is there, and asks for sudo once where it is not run by root. `setup.sh shots` looks for what drawing the
-# screens needs instead, `setup.sh vm` for what a virtual machine does.
+# nothing where all is there, and asks for sudo once where it is not run by root. `setup.sh test` looks for what the tests need instead:
+# the programs that people enter a job with; `setup.sh clients` for what `make clients` does, `setup.sh shots` for what drawing the
+# screens does, `setup.sh vm` for what a virtual machine does.
 set -euo pipefail
 
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
@@ -25,6 +26,27 @@ gcc gcc
 make make
 '
 
+if [ "${1:-}" = test ] || [ "${1:-}" = clients ]; then
+	needs='
+ssh openssh-client
+scp openssh-client
+sftp openssh-client
+rsync rsync
+rclone rclone
+sshfs sshfs
+fusermount3 fuse3
+curl curl
+script bsdutils
+/usr/bin/python3 python3
+'
+fi
+
+if [ "${1:-}" = clients ]; then
+	needs+='
+mmdebstrap mmdebstrap
+'
+fi
+
 if [ "${1:-}" = shots ]; then
 	needs='
 rsvg-convert librsvg2-bin
@@ -46,6 +68,9 @@ while read -r program package; do
 		missing+=("$package")
 	fi
 done <<<"$needs"
+if [ "${1:-}" = test ] || [ "${1:-}" = clients ]; then
+	/usr/bin/python3 -c 'import paramiko' 2>/dev/null || missing+=(python3-paramiko)
+fi
 # gcc alone cannot compile: the C library's headers are a package of their own.
 if [ ! -e /usr/include/stdlib.h ]; then
 	missing+=(libc6-dev)

@@ -75,6 +75,7 @@ func mayImport() map[string][]string {
 		"internal/arch":             {},
 		"internal/e2e":              {},
 		"internal/hostile":          {},
+		"internal/clients":          {},
 		"internal/hostile/attacker": {"runtime/inside"},
 		"internal/shots":            {},
 		"internal/bench/bare":       {},
