@@ -181,7 +181,7 @@ func (a *attendance) end() error {
 		a.sayBrought(l)
 	}
 	switch {
-	case l.Exit == nil && l.Error != nil:
+	case l.Error != nil: // a job that was made and never ran has an exit code, too
 		return l.Error.Err()
 	case l.Exit == nil:
 		return hinted(market.ClassRefused, "the job did not run: "+l.Reason, "nothing is billed for a job that did not run; choose another rig or image")
