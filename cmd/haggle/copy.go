@@ -72,6 +72,9 @@ func (p *program) syncCommand() *cobra.Command {
 	return c
 }
 
+// copyTries is how many agents a copy outlives.
+const copyTries = 4
+
 // copy runs one copy and says how it went.
 func (p *program) copy(ctx context.Context, lease string, r view.CopyRequest, asJSON bool) error {
 	name := "fetching"
@@ -80,7 +83,14 @@ func (p *program) copy(ctx context.Context, lease string, r view.CopyRequest, as
 	}
 	m := p.meter(name, asJSON)
 	began := time.Now()
-	report, err := ask(ctx, p, func(c *api.AgentClient) (view.CopyReport, error) { return c.Copy(ctx, lease, r, m.show) })
+	var report view.CopyReport
+	var err error
+	for tries := 0; tries < copyTries; tries++ {
+		report, err = ask(ctx, p, func(c *api.AgentClient) (view.CopyReport, error) { return c.Copy(ctx, lease, r, m.show) })
+		if !errors.Is(err, api.ErrLost) || ctx.Err() != nil || p.gone() != nil {
+			break // else a new agent goes on with what has arrived
+		}
+	}
 	m.clear()
 	switch {
 	case err != nil && ctx.Err() != nil:

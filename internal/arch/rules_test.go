@@ -34,10 +34,10 @@ func mayImport() map[string][]string {
 		"p2p/p2ptest": {"market", "p2p"},
 		"tui":         {"market", "internal/view"},
 
-		"internal/tunnel":   {},
-		"internal/filesync": {},
+		"internal/tunnel":     {},
+		"internal/filesync":   {},
 		"internal/checkpoint": {},
-		"internal/door":     {"internal/checkpoint", "internal/tunnel", "internal/filesync"},
+		"internal/door":       {"internal/checkpoint", "internal/tunnel", "internal/filesync"},
 
 		"internal/view":   {"market"},
 		"internal/host":   {"market", "internal/view", "internal/tunnel", "nvml", "runtime", "runtime/archive"},

@@ -19,25 +19,50 @@ import (
 // and returns the code of the last. Its language is that of bash. Besides the commands that are part of a shell it has a
 // few of those that people need to look around, unless the image has them: see the list that `help` prints.
 func Shell(ctx context.Context, args []string, in, out, errs *os.File) int {
-	terminal := isTerminal(in)
+	text, params, script, err := shellArgs(args)
+	if err != nil {
+		fmt.Fprintf(errs, "haggle shell: %v\n", err)
+		return 2
+	}
+	terminal := isTerminal(in) && !script
 	r, err := interp.New(
 		interp.Interactive(terminal),
 		interp.StdIO(in, out, errs),
 		interp.ExecHandlers(withTools),
+		interp.Params(append([]string{"--"}, params...)...),
 	)
 	if err != nil {
 		fmt.Fprintf(errs, "haggle shell: %v\n", err)
 		return 126
 	}
 	sh := &shell{runner: r, out: out, errs: errs, terminal: terminal}
-	if len(args) >= 2 && args[0] == "-c" {
-		return sh.command(ctx, args[1])
-	}
-	if len(args) > 0 {
-		fmt.Fprintln(errs, "usage: shell [-c COMMAND]")
-		return 2
+	if script {
+		return sh.command(ctx, text)
 	}
 	return sh.lines(ctx, in)
+}
+
+// maxScript bounds a script that is named as a file.
+const maxScript = 1 << 20
+
+// shellArgs reads the words behind the shell's name as those of sh: -c TEXT [NAME PARAMETER…], FILE [PARAMETER…], or none.
+func shellArgs(args []string) (text string, params []string, script bool, err error) {
+	switch {
+	case len(args) == 0:
+		return "", nil, false, nil
+	case args[0] == "-c" && len(args) >= 2:
+		return args[1], args[min(3, len(args)):], true, nil
+	case strings.HasPrefix(args[0], "-"):
+		return "", nil, false, errors.New("usage: sh [-c TEXT [NAME PARAMETER…] | FILE [PARAMETER…]]")
+	}
+	b := readBounded(args[0], maxScript+1)
+	switch {
+	case b == nil:
+		return "", nil, false, fmt.Errorf("cannot read %s", args[0])
+	case len(b) > maxScript:
+		return "", nil, false, fmt.Errorf("%s is longer than %d bytes", args[0], maxScript)
+	}
+	return string(b), args[1:], true, nil
 }
 
 type shell struct {

@@ -42,6 +42,9 @@ func tools() map[string]func(*tool) {
 func withTools(next interp.ExecHandlerFunc) interp.ExecHandlerFunc {
 	return func(ctx context.Context, args []string) error {
 		hc := interp.HandlerCtx(ctx)
+		if missingShell(hc, args[0]) {
+			return next(ctx, slices.Concat(ownShell(), args[1:]))
+		}
 		run, ok := tools()[args[0]]
 		if args[0] == "tools" {
 			fmt.Fprintln(hc.Stdout, strings.Join(toolNames(), " "))
@@ -67,6 +70,16 @@ func withTools(next interp.ExecHandlerFunc) interp.ExecHandlerFunc {
 		}
 		return nil
 	}
+}
+
+// missingShell reports whether a name is that of a shell that the image does not have: commands and scripts call one by it.
+func missingShell(hc interp.HandlerContext, name string) bool {
+	switch name {
+	case "sh", "bash", "/bin/sh", "/bin/bash":
+		_, err := interp.LookPathDir(hc.Dir, hc.Env, name)
+		return err != nil
+	}
+	return false
 }
 
 func toolNames() []string {
