@@ -159,12 +159,12 @@ func (l *leases) current() (view.Lease, bool) {
 func (l *leases) follow(visible bool) tea.Cmd {
 	one, ok := l.current()
 	if !visible || !ok || one.ID == "" {
-		return l.tail.follow("")
+		return l.tail.follow("", 0)
 	}
 	if one.ID == l.tail.lease && l.tail.ended && l.tail.err != nil && one.State == string(market.JobRunning) {
 		l.tail.forget() // it could not be read when it was asked for; now there is a job
 	}
-	return l.tail.follow(one.ID)
+	return l.tail.follow(one.ID, one.Attempt)
 }
 
 // tick lets the page's clocks go, once a second and only while a job is under way on a page that is seen.

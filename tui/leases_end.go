@@ -58,8 +58,8 @@ func endings(reason string) string {
 // outcome says what became of what a job left behind, as its rig signed it; bad where something was not overwritten.
 func outcome(one view.Lease, clock func(int64) string) (text string, bad bool) {
 	o := one.Outcome
-	if o == nil {
-		return "", false
+	if o == nil || one.State != string(market.JobPaused) && one.State != string(market.JobEnded) {
+		return "", false // of a job that runs again it says what was
 	}
 	text = "disk kept"
 	if o.DiskAt > 0 {

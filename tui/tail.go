@@ -107,6 +107,7 @@ type followMsg struct{ turn int }
 type tail struct {
 	*kit
 	lease  string          // whose log it is
+	start  int             // which start of its job: a job that starts again has a new log
 	turn   int             // grows with every lease; messages of an older turn mean nothing any more
 	within context.Context // of the log that is open
 	stop   context.CancelFunc
@@ -121,13 +122,13 @@ type tail struct {
 // settle is how long a lease must stay chosen before its log is opened: scrolling through leases opens none.
 const settle = 150 * time.Millisecond
 
-// follow turns to a lease. Nothing happens while it is the same.
-func (t *tail) follow(id string) tea.Cmd {
-	if id == t.lease {
+// follow turns to one start of a lease's job. Nothing happens while it is the same.
+func (t *tail) follow(id string, start int) tea.Cmd {
+	if id == t.lease && start == t.start {
 		return nil
 	}
 	t.forget()
-	t.lease = id
+	t.lease, t.start = id, start
 	if id == "" {
 		return nil
 	}
