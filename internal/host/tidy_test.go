@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -137,9 +138,10 @@ func TestOfTooManyImagesTheOldestThatNoLeaseNeedsGoes(t *testing.T) {
 }
 
 func TestImagesThatNoLeaseNeedsGoWhenTheDiskIsShort(t *testing.T) {
-	room := int64(50_000_000)
+	var room atomic.Int64
+	room.Store(50_000_000)
 	bringing(t, func(r *rig) {
-		r.config.SpoolSpace = func() (int64, int64, error) { return room, 100_000_000, nil }
+		r.config.SpoolSpace = func() (int64, int64, error) { return room.Load(), 100_000_000, nil }
 	}, func(t *testing.T, r *rig) {
 		_, _, first := r.once("ann", 1000)
 		data, second := imageOf(t, "bob", 1000)
@@ -150,7 +152,7 @@ func TestImagesThatNoLeaseNeedsGoWhenTheDiskIsShort(t *testing.T) {
 		}
 		b.say(market.BeginMessage{})
 		r.wantBrought(first, second)
-		room = 9_000_000
+		room.Store(9_000_000)
 		pass(market.OfferRenewal + time.Second)
 		r.wantBrought(second)
 	})
