@@ -5,6 +5,7 @@ package rig_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -24,7 +25,8 @@ import (
 
 const patience = 90 * time.Second
 
-// TestMain lets the test binary write the logs of jobs, as the program does whose engine it runs.
+// TestMain lets the test binary write the logs of jobs, as the program does whose engine it runs, and puts it beside a program
+// for the inside of jobs, as an installed one is.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == rig.LoggerCommand {
 		if err := runtime.RunLogger(os.Args[2]); err != nil {
@@ -32,7 +34,53 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	if os.Getenv(installed) != "" {
+		os.Exit(m.Run())
+	}
+	code, err := runInstalled()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// installed is set in the environment of a test binary that has its place.
+const installed = "HAGGLE_TEST_INSTALLED"
+
+// runInstalled runs the tests again from a folder that jobs' users can reach, beside the program haggle.
+func runInstalled() (code int, err error) {
+	dir, err := os.MkdirTemp("/tmp", "hgrig")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	self, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	data, err := os.ReadFile(self)
+	if err != nil {
+		return 0, err
+	}
+	program := filepath.Join(dir, "rig.test")
+	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(program, data, 0o755)); err != nil {
+		return 0, err
+	}
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "haggle"), "./testdata/haggle")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return 0, fmt.Errorf("build the program for jobs: %w: %s", err, out)
+	}
+	tests := exec.Command(program, os.Args[1:]...)
+	tests.Env = append(os.Environ(), installed+"=1")
+	tests.Stdin, tests.Stdout, tests.Stderr = os.Stdin, os.Stdout, os.Stderr
+	err = tests.Run()
+	var ended *exec.ExitError
+	if errors.As(err, &ended) {
+		return ended.ExitCode(), nil
+	}
+	return 0, err
 }
 
 // requireContainers skips a test where no container can run, and fails it there under CI, where one must.
