@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/network"
 
 	"haggle/market"
 )
@@ -34,4 +35,14 @@ func NewOn(cfg Config, transports ...libp2p.Option) (*Node, error) {
 		return nil, err
 	}
 	return build(cfg, func(Config) ([]libp2p.Option, error) { return transports, nil })
+}
+
+// Transport returns the last part of the address at the far end of a stream of a node: "tcp" or "quic-v1".
+func (s *Stream) Transport() string {
+	wire, ok := s.wire.(network.Stream)
+	if !ok {
+		return ""
+	}
+	parts := wire.Conn().RemoteMultiaddr().Protocols()
+	return parts[len(parts)-1].Name
 }

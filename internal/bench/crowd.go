@@ -15,9 +15,10 @@ import (
 // crowd is an agent in memory with many offers and one running job. Where it is busy, the job changes and writes a line a
 // hundred times a second.
 type crowd struct {
-	offers view.OfferList
-	lease  view.Lease
-	busy   bool
+	tui.Market // the rest, which nobody asks for
+	offers     view.OfferList
+	lease      view.Lease
+	busy       bool
 }
 
 // busyTick is the time between two changes.

@@ -1,5 +1,8 @@
-// Command bare is the floor of memory that bench measures beside haggled: a libp2p host with TCP and QUIC on loopback and a
-// DHT server, and nothing else. It says "ready" and runs until its standard input ends.
+// Command bare is libp2p and nothing else, for bench to measure beside haggle.
+//
+// Without arguments it is the floor of memory: a host with TCP and QUIC on loopback and a DHT server. It says "ready" and runs
+// until its standard input ends. "bare listen" and "bare dial ADDRESS" copy standard input over one stream on TCP to standard
+// output, and "bare echo" sends back what comes on a stream; the two that listen say their address on standard error.
 package main
 
 import (
@@ -13,13 +16,27 @@ import (
 )
 
 func main() {
-	if err := run(); err != nil {
+	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "bare:", err)
 		os.Exit(1)
 	}
 }
 
-func run() error {
+func run(args []string) error {
+	switch {
+	case len(args) == 0:
+		return idle()
+	case len(args) == 1 && args[0] == "listen":
+		return listen()
+	case len(args) == 2 && args[0] == "dial":
+		return dial(args[1])
+	case len(args) == 1 && args[0] == "echo":
+		return echo()
+	}
+	return errors.New("usage: bare [listen | dial ADDRESS | echo]")
+}
+
+func idle() error {
 	h, err := libp2p.New(libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0", "/ip4/127.0.0.1/udp/0/quic-v1"))
 	if err != nil {
 		return err
@@ -29,6 +46,11 @@ func run() error {
 		return errors.Join(err, h.Close())
 	}
 	fmt.Println("ready")
-	_, _ = bufio.NewReader(os.Stdin).ReadString('\n') // it ends, or says that the measurement is over
+	untilInputEnds()
 	return errors.Join(table.Close(), h.Close())
+}
+
+// untilInputEnds returns when standard input ends, or says that the measurement is over.
+func untilInputEnds() {
+	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
 }

@@ -1,10 +1,12 @@
 //go:build linux
 
 // Command load does the same work inside a job and outside, in turns, for bench to compare the times. As "load logger ID" it
-// is also the logger of the engine that runs the job.
+// is also the logger of the engine that runs the job; as "load listen", "load dial ADDRESS", "load echo PORT" and "load relay
+// ADDRESS" it is the plain TCP that copies and forwards are compared with.
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -36,8 +38,18 @@ func run(args []string) error {
 		_, err := fmt.Println("ready")
 		return err
 	}
-	if len(args) == 0 {
+	ctx := context.Background()
+	switch {
+	case len(args) == 0:
 		return errors.New("usage: load cpu|memory SIDE START PAIRS")
+	case len(args) == 1 && args[0] == "listen":
+		return listen(ctx)
+	case len(args) == 2 && args[0] == "dial":
+		return dial(ctx, args[1])
+	case len(args) == 2 && args[0] == "echo":
+		return echo(ctx, args[1])
+	case len(args) == 2 && args[0] == "relay":
+		return relay(ctx, args[1])
 	}
 	work, ok := map[string]work{"cpu": &compute{}, "memory": &copying{}}[args[0]]
 	if !ok {
