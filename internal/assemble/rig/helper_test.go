@@ -67,12 +67,12 @@ func runInstalled() (code int, err error) {
 	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(program, data, 0o755)); err != nil {
 		return 0, err
 	}
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "haggle"), "./testdata/haggle")
+	build := exec.CommandContext(context.Background(), "go", "build", "-o", filepath.Join(dir, "haggle"), "./testdata/haggle")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("build the program for jobs: %w: %s", err, out)
 	}
-	tests := exec.Command(program, os.Args[1:]...)
+	tests := exec.CommandContext(context.Background(), program, os.Args[1:]...)
 	tests.Env = append(os.Environ(), installed+"=1")
 	tests.Stdin, tests.Stdout, tests.Stderr = os.Stdin, os.Stdout, os.Stderr
 	err = tests.Run()
