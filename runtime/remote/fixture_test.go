@@ -32,6 +32,7 @@ type engine struct {
 	create  func(ctx context.Context) error                  // in place of the fake's Create
 	log     func(ctx context.Context) (io.ReadCloser, error) // in place of the fake's Log
 	enter   func(ctx context.Context) (runtime.Conn, error)  // in place of the fake's Enter
+	unpack  func(ctx context.Context) error                  // what Import does once it has read the archive
 	stopped chan struct{}                                    // closed when Stop is called
 }
 
@@ -58,6 +59,17 @@ func (e *engine) Create(ctx context.Context, spec runtime.Spec) error {
 		return e.create(ctx)
 	}
 	return e.Fake.Create(ctx, spec)
+}
+
+func (e *engine) Import(ctx context.Context, name string, r io.Reader) (runtime.Image, error) {
+	image, err := e.Fake.Import(ctx, name, r)
+	if _, rest := io.Copy(io.Discard, r); err == nil {
+		err = rest
+	}
+	if err == nil && e.unpack != nil {
+		err = e.unpack(ctx)
+	}
+	return image, err
 }
 
 func (e *engine) Stop(ctx context.Context, id string, grace time.Duration) error {

@@ -5,6 +5,7 @@ package remote
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	"haggle/runtime"
 )
@@ -20,6 +21,8 @@ type Limits struct {
 	Streams     int   // logs being read at a time; more are refused; default 128
 	Watches     int   // at a time; more are refused; default 8
 	Paths       int   // into jobs, open at a time, not counted as connections; more are refused; default 1024
+
+	ImageIdle time.Duration // without a byte of an archive that is being sent, it is given up; default 1 min
 }
 
 func (l Limits) withDefaults() Limits {
@@ -32,10 +35,11 @@ func (l Limits) withDefaults() Limits {
 	setDefault(&l.Streams, 128)
 	setDefault(&l.Watches, 8)
 	setDefault(&l.Paths, 1024)
+	setDefault(&l.ImageIdle, time.Minute)
 	return l
 }
 
-func setDefault[N int | int64](v *N, def N) {
+func setDefault[N int | int64 | time.Duration](v *N, def N) {
 	if *v == 0 {
 		*v = def
 	}

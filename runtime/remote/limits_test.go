@@ -16,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"haggle/runtime"
 	"haggle/runtime/archive"
@@ -279,5 +280,24 @@ func TestStreamsAreBounded(t *testing.T) {
 	}
 	if _, err := c.Status(ctx, "a"); err != nil {
 		t.Errorf("calls go on beside full streams: %v", err)
+	}
+}
+
+func TestAnImageTakesAsLongToUnpackAsItTakes(t *testing.T) {
+	const idle = 20 * time.Millisecond
+	e := newEngine(t)
+	c := pair(t, remote.Config{Runtime: e, Limits: remote.Limits{ImageIdle: idle}})
+	e.unpack = func(ctx context.Context) error {
+		select {
+		case <-ctx.Done(): // as if the sender had gone
+			return ctx.Err()
+		case <-time.After(10 * idle):
+			return nil
+		}
+	}
+	for range 2 { // the second on the same connection
+		if _, err := c.Import(within(t), "slow", bytes.NewReader(image(t, 1000))); err != nil {
+			t.Error(err)
+		}
 	}
 }

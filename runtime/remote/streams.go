@@ -18,7 +18,6 @@ import (
 
 // Times of streams.
 const (
-	importIdle = time.Minute      // without a byte of an archive, it is given up
 	importRest = 10 * time.Second // for the rest of an archive that was refused
 	heartbeat  = 5 * time.Second  // of a watch
 	silence    = 30 * time.Second // of a watch, until its client takes the helper for dead
@@ -131,6 +130,8 @@ func (s *Server) importImage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// The client may still be sending. It reads the answer only if the connection stays whole meanwhile.
+	// And it is used no more: a deadline that passed in mid-read ends the context of all later requests on it.
+	w.Header().Set("Connection", "close")
 	control := http.NewResponseController(w)
 	_ = control.EnableFullDuplex() // where that fails the client learns that the helper is away, and tries again
 	s.reply(w, r, nil, err)
@@ -150,18 +151,15 @@ func (s *Server) takeImage(w http.ResponseWriter, r *http.Request) (runtime.Imag
 	case <-r.Context().Done():
 		return runtime.Image{}, r.Context().Err()
 	}
-	archive := &bounded{from: r.Body, left: s.cfg.Limits.ImageBytes, over: runtime.ErrImageTooBig, control: http.NewResponseController(w)}
+	archive := &bounded{from: r.Body, left: s.cfg.Limits.ImageBytes, over: runtime.ErrImageTooBig, idle: s.cfg.Limits.ImageIdle, control: http.NewResponseController(w)}
 	if s.cfg.without(ProtectImages) {
 		archive.left = 1 << 62
 	} else if err := s.roomFor(r, name, archive); err != nil {
 		return runtime.Image{}, fmt.Errorf("import image %s: %w", name, err)
 	}
 	image, err := s.cfg.Runtime.Import(r.Context(), name, archive)
-	switch {
-	case archive.refused: // whatever the engine made of an archive that ended early
+	if archive.refused { // whatever the engine made of an archive that ended early
 		return runtime.Image{}, fmt.Errorf("import image %s: it is larger than what is left for it: %w", name, archive.over)
-	case err == nil:
-		err = archive.control.SetReadDeadline(time.Time{})
 	}
 	return image, err
 }
@@ -194,14 +192,17 @@ type bounded struct {
 	left    int64
 	over    error
 	refused bool
+	idle    time.Duration
 	control *http.ResponseController
 }
 
 // Read implements io.Reader.
 func (b *bounded) Read(p []byte) (int, error) {
-	if err := b.control.SetReadDeadline(time.Now().Add(importIdle)); err != nil {
+	if err := b.control.SetReadDeadline(time.Now().Add(b.idle)); err != nil {
 		return 0, err
 	}
+	// Unpacking takes as long as it takes, and the server listens meanwhile for a client that goes.
+	defer func() { _ = b.control.SetReadDeadline(time.Time{}) }()
 	// One byte more than allowed tells an archive that fits exactly from one that does not.
 	n, err := b.from.Read(p[:min(int64(len(p)), b.left+1)])
 	if b.left -= int64(n); b.left < 0 {
