@@ -64,8 +64,10 @@ hostile() {
 	HOSTILE_PROGRAMS=/opt/haggle/tests ./hostile.test -test.v -test.timeout 40m -test.run "${VM_HOSTILE:-.}" >/opt/haggle/hostile.log 2>&1
 	local code=$?
 	echo "named cases that passed: $(grep -c '^ *--- PASS' /opt/haggle/hostile.log), that failed: $(grep -c '^ *--- FAIL' /opt/haggle/hostile.log)"
-	# What failed, with what it said; lines of a test come before its verdict or after it, by the depth of its case.
-	grep -E '^ *(--- FAIL|[a-z_]+_test\.go:[0-9]+:)' /opt/haggle/hostile.log | grep -E -B 4 -- '--- FAIL|_test\.go' | tail -n 36
+	# Each case that failed, with what it said.
+	awk 'FNR == NR { if ($1 == "---" && $2 == "FAIL:") failed[$3]; next }
+		$1 == "===" { name = $3; if ($2 == "RUN" && name in failed) print "failed: " name; next }
+		name in failed { print "    " substr($0, 1, 300) }' /opt/haggle/hostile.log /opt/haggle/hostile.log | tail -n 36
 	return "$code"
 }
 
