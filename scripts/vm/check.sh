@@ -66,6 +66,7 @@ hostile() {
 	echo "named cases that passed: $(grep -c '^ *--- PASS' /opt/haggle/hostile.log), that failed: $(grep -c '^ *--- FAIL' /opt/haggle/hostile.log)"
 	# Each case that failed, with what it said.
 	awk 'FNR == NR { if ($1 == "---" && $2 == "FAIL:") failed[$3]; next }
+		$1 == "---" { next }
 		$1 == "===" { name = $3; if ($2 == "RUN" && name in failed) print "failed: " name; next }
 		name in failed { print "    " substr($0, 1, 300) }' /opt/haggle/hostile.log /opt/haggle/hostile.log | tail -n 36
 	return "$code"
