@@ -29,6 +29,9 @@ func TestAJobsEnvironmentReachesItAndLeavesTheDatabasesWithIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, file := range files {
+			if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() {
+				continue // the pipe of a spare that is being made: nobody writes to it
+			}
 			if text, err := os.ReadFile(file); err == nil && bytes.Contains(text, []byte(secret)) {
 				t.Errorf("%s still holds the environment of a job that has ended", file)
 			}
