@@ -6,4 +6,4 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 [ "$(id -u)" -eq 0 ] || { echo "clients: run it as root, a lab needs it" >&2; exit 1; }
-HAGGLE_CLIENTS=1 CI=true E2E_PROGRAMS=${E2E_PROGRAMS:-$PWD/bin} go test -vet=off -count=1 -v -timeout 45m -run "${1:-.}" ./internal/clients
+CI=true E2E_PROGRAMS=${E2E_PROGRAMS:-$PWD/bin} go test -tags clients -vet=off -count=1 -v -timeout 45m -run "${1:-.}" ./internal/clients

@@ -1,4 +1,4 @@
-//go:build linux
+//go:build linux && clients
 
 package clients_test
 
@@ -18,8 +18,6 @@ import (
 )
 
 const (
-	// clientsVar has `make clients` run these tests, which take minutes.
-	clientsVar = "HAGGLE_CLIENTS"
 	// programsVar names the folder of the programs under test.
 	programsVar = "E2E_PROGRAMS"
 	// patience bounds every wait. A run that is right never comes near it.
@@ -59,9 +57,6 @@ type lab struct {
 // newLab starts a lab; env changes the configuration of its rigs. It is taken down with its test.
 func newLab(t *testing.T, rigs int, env ...string) *lab {
 	t.Helper()
-	if os.Getenv(clientsVar) == "" {
-		t.Skip("`make clients` runs this")
-	}
 	if os.Geteuid() != 0 {
 		lacks(t, "root")
 	}
