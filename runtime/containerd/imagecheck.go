@@ -105,14 +105,15 @@ func (e *Engine) checkImage(ctx context.Context, target v1.Descriptor) error {
 	return e.measure(ctx, store, manifest.Layers, config.RootFS.DiffIDs)
 }
 
-// checkBlob checks that there is what a descriptor names, and that it has the size that it states.
+// checkBlob checks that there is what a descriptor names, and that it has the size that it states. What is missing from
+// an archive is missing from the disk if its image was checked before and removed since: the error says both.
 func checkBlob(ctx context.Context, store content.Store, d v1.Descriptor) error {
 	if err := d.Digest.Validate(); err != nil {
 		return fmt.Errorf("%w: digest %.80q", runtime.ErrBadArchive, d.Digest)
 	}
 	info, err := store.Info(ctx, d.Digest)
 	if errdefs.IsNotFound(err) {
-		return fmt.Errorf("%w: %s is missing", runtime.ErrBadArchive, d.Digest)
+		return fmt.Errorf("%w: %s is missing: %w", runtime.ErrBadArchive, d.Digest, err)
 	}
 	if err != nil {
 		return err
