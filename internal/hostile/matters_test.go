@@ -203,7 +203,7 @@ func demanding(what string) func(*testing.T, *house, *engine) (bool, string) {
 
 // neighbourCalls calls a job from another one.
 func neighbourCalls(t *testing.T, h *house, e *engine) (bool, string) {
-	spec := h.online(e, "/attacker", "attack", "listen=4444,10")
+	spec := h.online(e, "/attacker", "attack", "listen=4444,50")
 	h.start(t, e, spec)
 	h.await(t, e, spec.ID, `"listening"`)
 	return calls("tcp="+h.address(t, e, spec.ID)+":4444")(t, h, e)

@@ -69,7 +69,7 @@ func TestAJobReachesTheInternetAndNothingOfTheHouse(t *testing.T) {
 func TestNothingComesIntoAJob(t *testing.T) {
 	h := only.get(t)
 	h.unharmed(t)
-	spec := h.online(h.engine, "/attacker", "attack", "listen=4444,15")
+	spec := h.online(h.engine, "/attacker", "attack", "listen=4444,50")
 	h.start(t, h.engine, spec)
 	h.await(t, h.engine, spec.ID, `"listening"`)
 	address := h.address(t, h.engine, spec.ID)
@@ -157,7 +157,7 @@ func TestAPacketWithAnothersAddressGoesNowhereWhoeverSendsIt(t *testing.T) {
 // own. It returns from where the first one arrived.
 func (h *house) forge(t *testing.T, e *engine) string {
 	t.Helper()
-	spec := h.online(e, "/attacker", "attack", "listen=4444,10")
+	spec := h.online(e, "/attacker", "attack", "listen=4444,50")
 	h.start(t, e, spec)
 	h.await(t, e, spec.ID, `"listening"`)
 	pid, err := h.pid(e, spec.ID)

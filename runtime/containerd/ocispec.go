@@ -158,9 +158,9 @@ func processLimits(job runtime.Spec, v jobView) []specs.POSIXRlimit {
 	return []specs.POSIXRlimit{
 		limit("RLIMIT_NOFILE", v.host.openFiles),
 		limit("RLIMIT_CORE", 0),
-		// What a job pins in memory counts to its memory limit, so that is the bound. CUDA pins through its driver; this is
-		// for network cards and for programs that lock what they hold.
-		limit("RLIMIT_MEMLOCK", min(uint64(job.MemoryBytes), v.host.lockedMemory)),
+		// What a job pins in memory counts to its memory limit. The bound is below that, so that a program that pins too much is
+		// told so and not killed. CUDA pins through its driver; this is for network cards and for programs that lock what they hold.
+		limit("RLIMIT_MEMLOCK", min(uint64(job.MemoryBytes)/4*3, v.host.lockedMemory)),
 		limit("RLIMIT_RTPRIO", 0),
 		limit("RLIMIT_NICE", 0),
 	}
