@@ -10,6 +10,7 @@ func mayImport() map[string][]string {
 	return map[string][]string{
 		"market":            {},
 		"market/markettest": {"market"},
+		"market/sim":        {"market"},
 
 		"nvml":          {},
 		"nvml/sim":      {"nvml"},
@@ -39,31 +40,34 @@ func mayImport() map[string][]string {
 		"internal/checkpoint": {},
 		"internal/door":       {"internal/checkpoint", "internal/tunnel", "internal/filesync"},
 
+		"internal/pay":         {},
+		"internal/pay/paytest": {"internal/pay"},
+
 		"internal/view":   {"market"},
-		"internal/host":   {"market", "internal/view", "internal/tunnel", "nvml", "runtime", "runtime/archive"},
-		"internal/renter": {"market", "internal/view", "internal/tunnel", "internal/filesync", "internal/checkpoint", "nvml/proof"},
+		"internal/host":   {"market", "internal/view", "internal/pay", "internal/tunnel", "nvml", "runtime", "runtime/archive"},
+		"internal/renter": {"market", "internal/view", "internal/pay", "internal/tunnel", "internal/filesync", "internal/checkpoint", "nvml/proof"},
 		"internal/store":  {"market", "internal/host", "internal/renter"},
 		"internal/api":    {"market", "internal/view", "internal/tunnel"},
 		"internal/config": {},
-		"internal/cli":    {"market"},
+		"internal/cli":    {"market", "internal/view"},
 
 		"internal/assemble": {"market", "p2p", "internal/view", "internal/store", "internal/api", "internal/config"},
 		"internal/assemble/agent": {
 			"market", "p2p", "runtime", "runtime/archive", "nvml/proof", "internal/assemble", "internal/tunnel", "internal/filesync",
-			"internal/view", "internal/renter", "internal/store", "internal/api", "internal/config",
+			"internal/view", "internal/pay", "internal/renter", "internal/store", "internal/api", "internal/config",
 		},
 		"internal/assemble/rig": {
 			"market", "p2p", "nvml", "nvml/sim", "nvml/bench", "nvml/nvidia", "nvml/proof",
 			"runtime", "runtime/archive", "runtime/containerd", "runtime/device", "runtime/jobnet", "runtime/remote", "runtime/volume",
 			"internal/assemble", "internal/assemble/rigcore",
-			"internal/view", "internal/host", "internal/store", "internal/api", "internal/config",
+			"internal/view", "internal/host", "internal/pay", "internal/store", "internal/api", "internal/config",
 		},
 		"internal/assemble/labrig": {
 			"market", "nvml", "runtime/process", "internal/assemble/rigcore", "internal/config",
 		},
 		"internal/assemble/rigcore": {
 			"market", "p2p", "nvml", "nvml/sim", "runtime", "internal/assemble",
-			"internal/view", "internal/host", "internal/store", "internal/api", "internal/config",
+			"internal/view", "internal/host", "internal/pay", "internal/store", "internal/api", "internal/config",
 		},
 
 		"internal/lab": {
@@ -82,13 +86,15 @@ func mayImport() map[string][]string {
 		"internal/bench/load":       {"runtime"},
 		"internal/bench": {
 			"market", "market/markettest", "p2p", "nvml", "nvml/sim", "runtime", "runtime/archive", "runtime/containerd",
-			"internal/view", "internal/api", "internal/config", "internal/lab", "tui",
+			"internal/view", "internal/host", "internal/store", "internal/api", "internal/config", "internal/lab", "tui",
 		},
 
 		"cmd/haggle": {
 			"market", "tui", "runtime", "runtime/inside", "internal/door", "internal/tunnel", "internal/filesync", "internal/view", "internal/api", "internal/config", "internal/cli",
 			"internal/lab", "internal/lab/train", "internal/assemble/agent",
 		},
+		"cmd/haggle-pay-hand": {"internal/pay"},
+		"cmd/haggle-pay-lab":  {"internal/pay"},
 		"cmd/haggled": {
 			"market", "runtime", "runtime/containerd", "internal/view", "internal/api", "internal/config", "internal/cli",
 			"internal/assemble/rig",
@@ -116,7 +122,7 @@ func testsMayImport() map[string][]string {
 
 // doubles are fakes and conformance suites: any test may import them.
 func doubles() []string {
-	return []string{"market/markettest", "nvml/sim", "nvml/nvmltest", "runtime/runtimetest", "p2p/p2ptest"}
+	return []string{"market/markettest", "nvml/sim", "nvml/nvmltest", "runtime/runtimetest", "p2p/p2ptest", "internal/pay/paytest"}
 }
 
 // owner says which of our packages alone may import foreign packages of a path, tests included. The longest matching path
@@ -168,8 +174,9 @@ func owners() []owner {
 		{"github.com/adrg/xdg", []string{"internal/config"}},
 
 		{"github.com/spf13/cobra", []string{"internal/cli", "cmd/haggle", "cmd/haggled"}},
-		{"github.com/spf13/pflag", []string{"cmd/haggle", "cmd/haggled"}},
+		{"github.com/spf13/pflag", []string{"cmd/haggle", "cmd/haggled", "internal/cli"}},
 		{"charm.land/fang/v2", []string{"cmd/haggle", "cmd/haggled"}},
+		{"rsc.io/qr", []string{"tui", "cmd/haggle", "internal/cli"}},
 		{"charm.land/lipgloss/v2", []string{"tui", "cmd/haggle", "cmd/haggled"}},
 		{"charm.land", []string{"tui"}},
 		{"charm.land/bubbletea/v2", []string{"tui", "internal/bench", "internal/bench/bare"}},
