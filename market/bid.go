@@ -70,6 +70,23 @@ type Bid struct {
 	Nonce      Nonce     `cbor:"18,keyasint"`
 	// Upload is the bytes that the renter will send before the start: the job's image, files, or both.
 	Upload int64 `cbor:"19,keyasint,omitempty"`
+	// Pay is the method by which the lease is paid ahead; "" where it is owed and settled later.
+	Pay string `cbor:"20,keyasint,omitempty"`
+	// Idle ends the job by itself when its cards do nothing; nil never.
+	Idle *IdleStop `cbor:"21,keyasint,omitempty"`
+	// Deputies may countersign, pay and collect as the renter does; at most MaxDeputies, none of them the renter's own key.
+	Deputies []Key `cbor:"22,keyasint,omitempty"`
+	// Guarantee is the hash of a guarantee for what the lease may owe; zero where there is none.
+	Guarantee Hash `cbor:"23,keyasint,omitzero"`
+}
+
+// MaxDeputies is the most deputies of one lease.
+const MaxDeputies = 4
+
+// IdleStop says when a job that does nothing is ended: its cards' use was below a bound for a time without a break.
+type IdleStop struct {
+	Permille int64 `cbor:"1,keyasint" json:"permille"` // of use, on every card: 1 to 1000
+	ForMs    int64 `cbor:"2,keyasint" json:"for_ms"`   // at least a minute
 }
 
 // SealBid signs a bid as its renter.
@@ -122,11 +139,15 @@ func (b Bid) Validate() error {
 	case b.Upload < 0 || b.Upload > maxUpload:
 		return bad("its upload is out of range")
 	}
+	if why := checkParties(b.Pay, b.Idle, b.Deputies, b.Renter); why != "" {
+		return bad(why)
+	}
 	return b.Prices.Validate()
 }
 
 // Admit reports whether a bid fits an offer at a wall time: the rig answers a bid with it, and a renter asks itself the
-// same before it sends one. It does not know whether the slots are free: see Pick.
+// same before it sends one. It does not know whether the slots are free: see Pick; nor whom the rig's owner trusts, or whether a
+// guarantee covers the credit that a bid asks for.
 func Admit(o Offer, offer Hash, b Bid, now int64) error {
 	if err := o.CheckAge(now); err != nil {
 		return err
@@ -148,6 +169,9 @@ func Admit(o Offer, offer Hash, b Bid, now int64) error {
 	if err := admitLimits(o.Rules, b); err != nil {
 		return err
 	}
+	if err := admitPay(o, b); err != nil {
+		return err
+	}
 	if err := admitResources(o, b); err != nil {
 		return err
 	}
@@ -164,7 +188,7 @@ func admitLimits(r Rules, b Bid) error {
 		return NewError(CodeBadLimits, "limit", "unsigned use of "+span(b.Limits.UnsignedMs), "most", span(most))
 	case exceeds(b.Limits.UnattendedMs, r.MaxUnattended):
 		return NewError(CodeBadLimits, "limit", "an unattended time of "+span(b.Limits.UnattendedMs), "most", span(r.MaxUnattended))
-	case exceeds(b.Limits.Credit, r.Credit):
+	case exceeds(b.Limits.Credit, r.Credit) && (b.Guarantee == Hash{} || b.Limits.Credit == Unlimited):
 		return NewError(CodeBadLimits, "limit", "a credit of "+Micro(b.Limits.Credit).String(), "most", Micro(r.Credit).String())
 	case b.IntervalMs != r.IntervalMs:
 		return NewError(CodeBadLimits, "limit", "a receipt interval of "+span(b.IntervalMs), "most", span(r.IntervalMs))
@@ -198,7 +222,7 @@ func admitBudget(o Offer, b Bid) error {
 		return err
 	case minute.Total > b.Budget:
 		return NewError(CodeBudgetTooSmall, "budget", b.Budget.String(), "minute", minute.Total.String())
-	case b.Limits.Credit != Unlimited && minute.Total > Micro(b.Limits.Credit):
+	case b.Pay == "" && b.Limits.Credit != Unlimited && minute.Total > Micro(b.Limits.Credit):
 		return NewError(CodeBudgetTooSmall, "budget", Micro(b.Limits.Credit).String(), "minute", minute.Total.String())
 	}
 	return nil

@@ -77,7 +77,7 @@ type entry struct {
 
 // catalogue holds every sentence that people read about an error, by code. {name} stands for the error's argument.
 func catalogue(code Code) (entry, bool) {
-	for _, section := range []func(Code) (entry, bool){recordErrors, queryErrors, tradeErrors, leaseErrors, insideErrors} {
+	for _, section := range []func(Code) (entry, bool){recordErrors, queryErrors, tradeErrors, leaseErrors, insideErrors, moneyErrors} {
 		if e, ok := section(code); ok {
 			return e, true
 		}
@@ -135,7 +135,7 @@ func tradeErrors(code Code) (entry, bool) {
 		CodePriceTooLow:    {ClassRefused, "the price {price} is below the ask {ask}", "bid the ask: firm leases are not auctioned"},
 		CodeBadDuration:    {ClassRefused, "a lease of {duration} is outside the rig's range {min} to {max}", "change --for"},
 		CodeBadLimits:      {ClassRefused, "{limit} is more than the rig allows ({most})", "lower it, or choose another rig"},
-		CodeNotTrusted:     {ClassRefused, "this rig takes bids only from owners that its owner trusts, and {owner} is not among them", "send that key (`haggle status` shows it) to the rig's owner; paying ahead, which needs no trust, comes later"},
+		CodeNotTrusted:     {ClassRefused, "this rig takes bids only from owners that its owner trusts, and {owner} is not among them", "send that key (`haggle status` shows it) to the rig's owner; rigs with bidders=anyone take strangers who pay ahead"},
 		CodeNoCredit:       {ClassRefused, "{owed} is owed to this rig already, of a credit of {credit}", "wait until the older leases are closed, or ask the rig's owner for more credit"},
 		CodeOwnerUnknown:   {ClassNotFound, "{owner} is not among the trusted owners", "the rig's status lists them"},
 		CodeImageRefused:   {ClassRefused, "the rig's owner does not allow image {image}: {why}", "allowed: {allowed}"},

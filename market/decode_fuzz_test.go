@@ -10,9 +10,12 @@ import (
 )
 
 func samples() [][]byte {
-	e, kept := markettest.Evidence(), markettest.Kept()
-	list := [][]byte{e.Offer, e.Bid, e.Lease, e.Outcome, e.Encode(), kept.Encode()}
-	return slices.Concat(list, e.Receipts, kept.Receipts, kept.Extensions)
+	e, kept, paid := markettest.Evidence(), markettest.Kept(), markettest.Paid()
+	list := [][]byte{e.Offer, e.Bid, e.Lease, e.Outcome, e.Encode(), kept.Encode(), paid.Offer, paid.Bid, paid.Lease, paid.Encode()}
+	for _, p := range paid.Papers {
+		list = append(list, p.Sealed)
+	}
+	return slices.Concat(list, e.Receipts, kept.Receipts, kept.Extensions, paid.Receipts)
 }
 
 // FuzzSealed opens hostile bytes as every kind of record. What opens must encode to the same bytes again.
@@ -20,7 +23,7 @@ func FuzzSealed(f *testing.F) {
 	for _, s := range samples() {
 		f.Add(s)
 	}
-	terms := markettest.Terms()
+	terms := markettest.PaidTerms()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if s, err := market.DecodeSealed(data); err == nil && !bytes.Equal(s.Encode(), data) {
 			t.Fatalf("%x decodes and encodes as %x", data, s.Encode())
@@ -33,6 +36,10 @@ func FuzzSealed(f *testing.F) {
 		_, _, _ = market.OpenExtension(markettest.Network, data, terms)
 		_, _, _ = market.OpenOutcome(markettest.Network, data, terms)
 		_, _ = market.OpenDelegate(markettest.Network, data)
+		_, _, _ = market.OpenPayment(markettest.Network, data, terms)
+		_, _, _ = market.OpenNotice(markettest.Network, data, terms)
+		_, _, _ = market.OpenGuarantee(markettest.Network, data)
+		_, _, _ = market.OpenDispute(markettest.Network, data, terms, market.Key{})
 	})
 }
 
@@ -58,6 +65,7 @@ func FuzzBodies(f *testing.F) {
 		if market.DecodeStrict(body, &r) == nil {
 			_ = market.CheckReceipt(r.Lease, markettest.Terms(), market.Head{}, r, market.Unlimited)
 			_ = market.CheckKept(r, 0)
+			_ = market.CheckCeiling(markettest.PaidTerms(), r, r.Paid)
 		}
 		var x market.Extension
 		if market.DecodeStrict(body, &x) == nil && market.CheckExtension(x.Lease, markettest.Terms(), nil, x) == nil {
@@ -70,6 +78,13 @@ func FuzzBodies(f *testing.F) {
 		var terms market.Terms
 		if market.DecodeStrict(body, &terms) == nil {
 			_ = market.CheckGrant(terms, markettest.Offer(), markettest.Bid(), terms.Bid, markettest.Now)
+			l := market.NewLease(market.LeaseID{1}, terms, market.Instant{}, false)
+			_, _ = l.NextSlice()
+			_ = l.Funded()
+		}
+		var p market.Payment
+		if market.DecodeStrict(body, &p) == nil {
+			_ = market.CheckPayment(p.Lease, p.Seq-1, p.Total-p.Amount, p)
 		}
 	})
 }
@@ -95,6 +110,15 @@ func FuzzMessage(f *testing.F) {
 		market.OutcomeMessage{Outcome: []byte("x")},
 		market.AcceptMessage{Secrets: []market.Secret{{Name: "token", Value: []byte("x")}}},
 		market.StatusMessage{State: market.JobPaused, Ready: true, Attempt: 2, KeptMs: 5},
+		market.Hello{Seq: 3, Paid: 2},
+		market.BidMessage{Guarantee: []byte("x")},
+		market.StatusMessage{Paid: 5, Dry: 7},
+		market.AskMessage{Slice: market.Slice{Seq: 1, Amount: 2, ForMs: 3, AskedAt: 4}, Method: "lab", Currency: "USD", Text: "x"},
+		market.PaidMessage{Slice: 1, Amount: 2, Reference: "x"},
+		market.PaymentMessage{Payment: []byte("x")},
+		market.NoticeMessage{Notice: []byte("x")},
+		market.DisputeMessage{Dispute: []byte("x")},
+		market.HandoverMessage{Lease: []byte("x"), Job: markettest.Job(), Cap: 5, Collects: []string{"/work"}},
 		market.StopMessage{Keep: true},
 		market.OpenMessage{Offset: 7},
 		market.BeginMessage{},

@@ -58,3 +58,6 @@ func checkOwner(network string, owner, program Key, delegate []byte, role string
 	}
 	return nil
 }
+
+// SignsAsRenter reports whether a key may countersign for the renter: its own, or that of a deputy that the terms name.
+func (t Terms) SignsAsRenter(k Key) bool { return k == t.Renter || slices.Contains(t.Deputies, k) }

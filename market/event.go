@@ -29,13 +29,21 @@ type (
 		In, Out  int64
 	}
 	// Tick says that time has passed, with the cumulative traffic of this attempt and evidence about the slots. Shells send one a
-	// second.
+	// second. Read says that the use of every leased card was read anew: without it nobody knows whether the cards are idle.
 	Tick struct {
 		In, Out int64
 		Slots   []SlotUse
+		Read    bool
 	}
-	// Contact says that the renter's agent has connected, or has gone.
-	Contact struct{ Away bool }
+	// Unseen says that since the last event nobody could see whether the job runs, and that it is seen again now.
+	Unseen struct{}
+	// Contact says that the renter's agent has connected, or has gone. Seq and Paid are the newest receipt that both signed and the
+	// newest payment, as its hello says. Deputy says that it is only a deputy, which may lack what the renter has.
+	Contact struct {
+		Away      bool
+		Seq, Paid uint32
+		Deputy    bool
+	}
 	// Agreed says that a receipt with both signatures has come back. The shell has verified both.
 	Agreed struct {
 		Receipt Receipt
@@ -56,8 +64,11 @@ type (
 	Resume struct{}
 	// Extend says that both have signed an extension. The shell has verified both signatures.
 	Extend struct{ Extension Extension }
-	// Restarted says that this is the first event in a new process: the monotonic clock has another origin.
-	Restarted struct{}
+	// Restarted says that this is the first event in a new process: the monotonic clock has another origin. DownMs is the time since
+	// the last reading of the old one, by the clock that runs on while no program does; below 0 counts as nothing.
+	Restarted struct{ DownMs int64 }
+	// Paid says that money has arrived and that the rig has signed for it. The shell has stored the sealed payment.
+	Paid struct{ Payment Payment }
 	// Scrubbed says that the memory of the lease's cards was overwritten, or why it was not.
 	Scrubbed struct{ Cards []CardWipe }
 	// Removed says that nothing of the job is left in the engine.
@@ -80,6 +91,8 @@ func (Begin) event() string     { return "begin" }
 func (Resume) event() string    { return "resume" }
 func (e Extend) event() string  { return fmt.Sprintf("extension %d", e.Extension.Seq) }
 func (Restarted) event() string { return "restarted" }
+func (Unseen) event() string    { return "unseen" }
+func (e Paid) event() string    { return fmt.Sprintf("payment %d", e.Payment.Seq) }
 func (Scrubbed) event() string  { return "scrubbed" }
 func (Removed) event() string   { return "removed" }
 
@@ -102,6 +115,10 @@ type (
 	Scrub struct{}
 	// Remove wipes the job from the engine.
 	Remove struct{}
+	// AskPay asks the renter for the money of a slice. It comes again until the slice is paid; the same slice is always the same.
+	AskPay struct{ Slice Slice }
+	// Warn seals the notice, stores it with the state in one transaction, and sends it: the rig is about to end the job.
+	Warn struct{ Notice Notice }
 	// Attest seals the outcome, stores it with the state in one transaction, and sends it.
 	Attest struct{ Outcome Outcome }
 )
@@ -125,6 +142,14 @@ func (Scrub) String() string { return "scrub" }
 
 // String implements Action.
 func (Remove) String() string { return "remove" }
+
+// String implements Action.
+func (a AskPay) String() string {
+	return fmt.Sprintf("ask for slice %d of %s for %s", a.Slice.Seq, a.Slice.Amount, span(a.Slice.ForMs))
+}
+
+// String implements Action.
+func (a Warn) String() string { return fmt.Sprintf("warn #%d %s", a.Notice.Seq, a.Notice.Reason) }
 
 // String implements Action.
 func (a Attest) String() string { return "attest " + a.Outcome.String() }

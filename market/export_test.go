@@ -5,4 +5,5 @@ var (
 	CheckCanonical = checkCanonical
 	EncodeAny      = encode
 	DecodeStrict   = decodeStrict
+	Verifies       = verifies
 )

@@ -46,6 +46,8 @@ const (
 	fieldBidders
 	fieldProtections
 	fieldBrings
+	fieldPay
+	fieldPayAuto
 )
 
 // perSlot reports whether the field's value may differ between the slots of one offer.
@@ -109,6 +111,8 @@ func fieldTable() []fieldRow {
 		fieldBidders:     {"bidders", "", kindWord, "who may bid: anyone, or trusted: owners whose key the rig's owner trusts", "bidders=anyone"},
 		fieldProtections: {"protections", "protection", kindWord, "what stands between a job and the machine and was seen to hold, by name", "protections=user-namespace"},
 		fieldBrings:      {"brings", "bring", kindSwitch, "whether renters may bring their own image", "brings=true"},
+		fieldPay:         {"pay", "payment", kindWord, "how a lease can be paid ahead, by name of a payment program; none where the rig gives credit", "pay in [lab,hand]"},
+		fieldPayAuto:     {"pay_auto", "", kindSwitch, "whether a way of paying settles by itself, without a person", "pay_auto=true"},
 	}
 }
 

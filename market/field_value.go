@@ -3,6 +3,7 @@ package market
 import (
 	"bytes"
 	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -66,10 +67,24 @@ func (f fieldID) read(o *Offer, s *Slot) value {
 		return word(o.Rules.Bidders)
 	case fieldBrings:
 		return truth(&o.Rules.Brings)
+	case fieldPay:
+		return value{known: true, words: payWords(o)}
+	case fieldPayAuto:
+		auto := slices.ContainsFunc(o.Pays, func(p PayMethod) bool { return p.Settles == SettlesInstantly })
+		return truth(&auto)
 	case fieldProtections:
 		return value{known: len(o.Host.Protections)+len(o.Host.Weak) > 0, words: o.Host.Protections}
 	}
 	return value{}
+}
+
+// payWords are the names of an offer's payment methods, and none where a lease can be owed.
+func payWords(o *Offer) []string {
+	words := o.PayNames()
+	if o.Rules.Credit != 0 {
+		words = append(words, "none")
+	}
+	return words
 }
 
 func (f fieldID) readSlot(s *Slot) value {

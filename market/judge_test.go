@@ -25,23 +25,24 @@ func TestEvidenceOfAKeptDiskAndExtensionsIsAgreed(t *testing.T) {
 // Every byte of a file of evidence is covered by a check: whichever one is changed, the file is invalid and the failed
 // check is named.
 func TestEvidenceWithAnyByteChangedIsInvalid(t *testing.T) {
-	anyByteChanged(t, markettest.Evidence().Encode())
-	anyByteChanged(t, markettest.Kept().Encode())
+	t.Parallel()
+	anyByteChanged(t, markettest.Evidence().Encode(), 0)
+	anyByteChanged(t, markettest.Kept().Encode(), 0)
 }
 
-func anyByteChanged(t *testing.T, data []byte) {
+// anyByteChanged changes one bit of each byte from an offset on: the lowest and the highest in turn.
+func anyByteChanged(t *testing.T, data []byte, from int) {
 	t.Helper()
-	for i := range data {
-		for _, bit := range []byte{0x01, 0x80} {
-			data[i] ^= bit
-			j := market.Judge(data)
-			data[i] ^= bit
-			if j.Verdict != market.VerdictInvalid {
-				t.Fatalf("byte %d changed: %s", i, j.Verdict)
-			}
-			if last := j.Checks[len(j.Checks)-1]; last.OK || last.Detail == "" {
-				t.Fatalf("byte %d changed: no check is named as failed", i)
-			}
+	for i := from; i < len(data); i++ {
+		bit := []byte{0x01, 0x80}[i%2]
+		data[i] ^= bit
+		j := market.Judge(data)
+		data[i] ^= bit
+		if j.Verdict != market.VerdictInvalid {
+			t.Fatalf("byte %d changed: %s", i, j.Verdict)
+		}
+		if last := j.Checks[len(j.Checks)-1]; last.OK || last.Detail == "" {
+			t.Fatalf("byte %d changed: no check is named as failed", i)
 		}
 	}
 }

@@ -52,6 +52,8 @@ const (
 	ReasonTakeback    Reason = "takeback"     // the rig's owner takes a card back
 	ReasonFault       Reason = "fault"        // a card failed
 	ReasonRig         Reason = "rig"          // the rig's owner ended it
+	ReasonUnpaid      Reason = "unpaid"       // what was paid ahead is used up, and no more came
+	ReasonIdle        Reason = "idle"         // its cards did nothing for as long as the renter allowed
 )
 
 // Instant is a moment as a shell sees it: a monotonic reading, for money, and the wall clock, for windows. Milliseconds.
@@ -94,7 +96,43 @@ type Lease struct {
 	Extension *Extension `cbor:"28,keyasint,omitempty"` // the newest that both signed
 	Discard   bool       `cbor:"29,keyasint,omitempty"` // the kept disk is given up: it is removed without retention
 	Disk      uint32     `cbor:"30,keyasint,omitempty"` // the attempt whose job has the disk: the newest that was made
+
+	Paid    Micro      `cbor:"31,keyasint,omitempty"` // total of the payments that the rig has signed
+	PaidSeq uint32     `cbor:"32,keyasint,omitempty"` // number of the newest of them
+	Slices  uint32     `cbor:"33,keyasint,omitempty"` // asked for so far
+	Slice   *Slice     `cbor:"34,keyasint,omitempty"` // that is asked for and not paid; it never changes
+	DryMs   int64      `cbor:"35,keyasint,omitempty"` // how long the job has run with what was paid used up, since a slice was last paid in full
+	IdleMs  int64      `cbor:"36,keyasint,omitempty"` // how long its cards have done nothing, to the last reading of their use
+	IdleAt  int64      `cbor:"37,keyasint,omitempty"` // running time, billed or not, at that reading
+	Gaps    []Unbilled `cbor:"38,keyasint,omitempty"` // time that is not billed, by reason, ascending
+	Need    Micro      `cbor:"39,keyasint,omitempty"` // the total of payments at which Slice is paid
+	// Unsure says that the rig's store was put back: nothing new is signed before the renter's head is known. Wait and WaitPaid are
+	// the newest receipt and payment that the renter has then: they come first.
+	Unsure   bool   `cbor:"41,keyasint,omitempty"`
+	Wait     uint32 `cbor:"42,keyasint,omitempty"`
+	WaitPaid uint32 `cbor:"43,keyasint,omitempty"`
 }
+
+// Unbilled is time that is not billed, and why. Milliseconds, cumulative.
+type Unbilled struct {
+	Reason UnbilledReason `cbor:"1,keyasint" json:"reason"`
+	Ms     int64          `cbor:"2,keyasint" json:"ms"`
+}
+
+// UnbilledReason says why time is not billed.
+type UnbilledReason string
+
+// Reasons of unbilled time.
+const (
+	UnbilledPull    UnbilledReason = "pull"    // the job is made ready
+	UnbilledStart   UnbilledReason = "start"   // it starts
+	UnbilledNotice  UnbilledReason = "notice"  // it was told to end
+	UnbilledPause   UnbilledReason = "pause"   // only its disk is kept
+	UnbilledFault   UnbilledReason = "fault"   // nobody could see that it ran
+	UnbilledDown    UnbilledReason = "down"    // the rig's program did not run
+	UnbilledStalled UnbilledReason = "stalled" // the rig's clock jumped: more than a tick passed in one reading
+	UnbilledUnpaid  UnbilledReason = "unpaid"  // what was paid, or the budget, did not cover it
+)
 
 // Base is what the meter said when an attempt began: an engine counts each attempt from nothing.
 type Base struct {
@@ -150,6 +188,10 @@ func (l Lease) Status() StatusMessage {
 	m := StatusMessage{
 		State: l.Job, Reason: l.Reason, Exit: l.Exit, BilledMs: l.Meter.BilledMs, Total: l.Total(), SinceMs: l.Since, Code: l.Code,
 		In: l.Meter.In, Out: l.Meter.Out, Ready: l.Job == JobPreparing && l.Ready && l.Awaits(), Attempt: l.Attempt, KeptMs: l.Meter.KeptMs,
+		Paid: l.Paid,
+	}
+	if l.Dry() {
+		m.Dry = l.DryMs
 	}
 	if l.Job == JobStopping {
 		m.KillAt = l.KillAt

@@ -50,6 +50,7 @@ type life struct {
 	t     *testing.T
 	lease market.Lease
 	now   market.Instant
+	use   int64 // of the card so far, permille by milliseconds
 	out   strings.Builder
 }
 
@@ -86,6 +87,10 @@ func (l *life) line(words []string) {
 			l.t.Fatal(err, moneyErr)
 		}
 		l.step(market.Extend{Extension: l.lease.Terms.Extend(l.lease.ID, l.lease.Extension, d.Milliseconds(), market.Micro(add), l.now.Wall)})
+	case "gaps":
+		l.gaps()
+	case "putback": // what came after a moment is forgotten: here nothing, but nobody knows that
+		l.lease.Unsure = true
 	case "again": // the newest extension once more
 		l.step(market.Extend{Extension: *l.lease.Extension})
 	case "sign":
@@ -99,13 +104,14 @@ func (l *life) line(words []string) {
 	}
 }
 
-// pass lets time pass: with ticks, or, behind "silence", without any, as when the process is stopped.
+// pass lets time pass: with ticks, or, behind "silence", without any, as when the process is stopped. Behind "use N" every tick has
+// read the card's use, in permille.
 func (l *life) pass(gap string, words []string) {
 	d, err := time.ParseDuration(gap)
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	if len(words) > 0 { // "+5m silence": the clocks run, nobody reads them
+	if len(words) == 1 { // "+5m silence": the clocks run, nobody reads them
 		l.now.Mono += d.Milliseconds()
 		l.now.Wall += d.Milliseconds()
 		return
@@ -113,13 +119,76 @@ func (l *life) pass(gap string, words []string) {
 	for range d / time.Second {
 		l.now.Mono += 1000
 		l.now.Wall += 1000
-		l.step(market.Tick{})
+		tick := market.Tick{In: l.lease.Meter.SeenIn - l.lease.Base.In, Out: l.lease.Meter.SeenOut - l.lease.Base.Out}
+		if len(words) == 2 {
+			l.use += l.number(words[1]) * 1000
+			use := l.use
+			tick.Slots, tick.Read = []market.SlotUse{{UtilPermilleMs: &use}}, true
+		}
+		l.step(tick)
+	}
+}
+
+func (l *life) number(s string) int64 {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return n
+}
+
+// contact is the renter's hello, or a deputy's: its newest receipt and its newest payment.
+func (l *life) contact(words []string) market.Event {
+	var e market.Contact
+	if len(words) > 0 && words[0] == "deputy" {
+		e.Deputy, words = true, words[1:]
+	}
+	if len(words) == 2 {
+		e.Seq, e.Paid = uint32(l.number(words[0])), uint32(l.number(words[1]))
+	}
+	return e
+}
+
+// forgotten is the next receipt as the rig signed it before its store was put back: of so many seconds.
+func (l *life) forgotten(seconds string) market.Event {
+	r := market.Receipt{
+		Lease: l.lease.ID, Seq: l.lease.Head.Seq + 1, Prev: l.lease.Head.Hash, Kind: market.ReceiptInterval, BilledMs: l.number(seconds) * 1000,
+		Gaps: []market.Unbilled{{Reason: market.UnbilledDown, Ms: 7}},
+	}
+	r.Usage = l.lease.Terms.UsageAt(r.BilledMs, 0, 0)
+	bill, err := l.lease.Terms.Prices.Bill(r.Usage)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	r.Bill = bill
+	return market.Agreed{Receipt: r, Hash: market.HashOf(r.Body())}
+}
+
+// pay makes the payment that comes next.
+func (l *life) pay(amount string) market.Paid {
+	n := l.number(amount)
+	return market.Paid{Payment: market.Payment{
+		Lease: l.lease.ID, Seq: l.lease.PaidSeq + 1, Amount: market.Micro(n), Total: l.lease.Paid + market.Micro(n),
+	}}
+}
+
+// gaps says what is not billed, and what a restarted shell would do.
+func (l *life) gaps() {
+	for _, g := range l.lease.Gaps {
+		fmt.Fprintf(&l.out, "  > not billed: %s %gs\n", g.Reason, float64(g.Ms)/1000)
+	}
+	for _, a := range market.Pending(l.lease) {
+		fmt.Fprintf(&l.out, "  > pending: %s\n", a)
 	}
 }
 
 func (l *life) terms(words []string) {
 	for _, w := range words {
 		name, value, _ := strings.Cut(w, "=")
+		if name == "pay" {
+			l.lease.Terms.Pay = value
+			continue
+		}
 		n, err := strconv.ParseInt(value, 10, 64)
 		if err != nil {
 			l.t.Fatal(err)
@@ -131,6 +200,10 @@ func (l *life) terms(words []string) {
 			l.lease.Terms.DurationMs = n
 		case "credit":
 			l.lease.Terms.Limits.Credit = n
+		case "idle": // below 100 permille for so long
+			l.lease.Terms.Idle = &market.IdleStop{Permille: 100, ForMs: n}
+		case "unsigned":
+			l.lease.Terms.Limits.UnsignedMs = n
 		case "in":
 			l.lease.Terms.Prices.In = market.Rate(n)
 		case "out":
@@ -174,7 +247,13 @@ func (l *life) event(words []string) market.Event {
 	case "gone":
 		return market.Contact{Away: true}
 	case "here":
-		return market.Contact{}
+		return l.contact(words[1:])
+	case "forgot":
+		return l.forgotten(rest[0])
+	case "forgotpay":
+		e := l.pay(rest[1])
+		e.Payment.Seq = uint32(l.number(rest[0]))
+		return e
 	case "rejected":
 		return market.Rejected{}
 	case "stop":
@@ -185,7 +264,11 @@ func (l *life) event(words []string) market.Event {
 		return market.Resume{}
 	case "restarted":
 		l.now.Mono = 100 // another process, another origin
-		return market.Restarted{}
+		return market.Restarted{DownMs: l.now.Wall - l.lease.Meter.LastWall}
+	case "unseen":
+		return market.Unseen{}
+	case "paid":
+		return l.pay(rest[0])
 	case "scrubbed":
 		return market.Scrubbed{Cards: []market.CardWipe{{Index: 0, Bytes: 24 << 30}}}
 	case "dirty":
@@ -230,6 +313,15 @@ func (l *life) state() {
 	}
 	if m.SeenIn+m.SeenOut > 0 {
 		fmt.Fprintf(&l.out, ", traffic %d of %d in, %d of %d out", m.In, m.SeenIn, m.Out, m.SeenOut)
+	}
+	if l.lease.Terms.Pay != "" {
+		fmt.Fprintf(&l.out, ", paid %s of %s", l.lease.Paid, l.lease.Need)
+	}
+	if l.lease.DryMs > 0 {
+		fmt.Fprintf(&l.out, ", dry for %gs", float64(l.lease.DryMs)/1000)
+	}
+	if l.lease.IdleMs > 0 {
+		fmt.Fprintf(&l.out, ", idle for %gs", float64(l.lease.IdleMs)/1000)
 	}
 	if l.lease.Exit != nil {
 		fmt.Fprintf(&l.out, ", exit %d %s", l.lease.Exit.Code, l.lease.Exit.Reason)

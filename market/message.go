@@ -13,7 +13,7 @@ const MaxFrame = 64 << 10
 // MessageType numbers the messages of all streams. Numbers are only ever added.
 type MessageType uint8
 
-// Message is one frame's content. The types of this file are all there are.
+// Message is one frame's content. The types of this file and of message_money.go are all there are.
 type Message interface{ Type() MessageType }
 
 // Refuse ends a stream with a coded error. It can stand in for any answer.
@@ -29,6 +29,7 @@ type Hello struct {
 	Seq      uint32   `cbor:"4,keyasint"` // the newest receipt that both signed, as the sender has it
 	Hash     Hash     `cbor:"5,keyasint"`
 	Speaks   []string `cbor:"6,keyasint,omitempty"` // record kinds and versions, such as lease/1
+	Paid     uint32   `cbor:"7,keyasint,omitempty"` // the newest payment of the lease, as the sender has it
 }
 
 // BidMessage carries a sealed bid and its job.
@@ -36,6 +37,8 @@ type BidMessage struct {
 	Bid   []byte `cbor:"1,keyasint"`
 	Offer []byte `cbor:"2,keyasint"` // the sealed offer that the bid is for
 	Job   Job    `cbor:"3,keyasint"`
+	// Guarantee is the sealed guarantee that the bid names; nil where it names none.
+	Guarantee []byte `cbor:"4,keyasint,omitempty"`
 }
 
 // GrantMessage carries terms that the rig has signed.
@@ -75,6 +78,9 @@ type StatusMessage struct {
 	Attempt uint32 `cbor:"15,keyasint,omitempty"`
 	// KeptMs is the time for which the disk was kept at its price while no job ran, so far.
 	KeptMs int64 `cbor:"16,keyasint,omitempty"`
+	// Paid is what the rig has signed payments for. Dry says that it is used up, and for how many ms the job has run unpaid since.
+	Paid Micro `cbor:"17,keyasint,omitempty"`
+	Dry  int64 `cbor:"18,keyasint,omitempty"`
 }
 
 // CardUse is a card's reading, as its rig says it. An absent number is unknown.
@@ -199,6 +205,12 @@ const (
 	typeResume
 	typeExtend
 	typeDecline
+	typeAsk
+	typePaid
+	typePayment
+	typeNotice
+	typeDispute
+	typeHandover
 )
 
 // Type implements Message.
@@ -320,6 +332,12 @@ func messageReaders() map[MessageType]func([]byte) (Message, error) {
 		typeResume:        readMessage[ResumeMessage],
 		typeExtend:        readMessage[ExtendMessage],
 		typeDecline:       readMessage[DeclineMessage],
+		typeAsk:           readMessage[AskMessage],
+		typePaid:          readMessage[PaidMessage],
+		typePayment:       readMessage[PaymentMessage],
+		typeNotice:        readMessage[NoticeMessage],
+		typeDispute:       readMessage[DisputeMessage],
+		typeHandover:      readMessage[HandoverMessage],
 	}
 }
 

@@ -1,29 +1,52 @@
 package market
 
 // advance moves the meter to now and takes in what a tick or an exit tells. Only a running job and a kept disk are billed, at most
-// MaxTickMs for one reading, and never beyond the leased time, the budget or the credit.
+// MaxTickMs for one reading, and never beyond the leased time or the ceiling.
 func (l Lease) advance(now Instant, e Event) Lease {
-	m := l.Meter
-	passed := max(0, now.Mono-m.LastMono)
-	m.LastMono, m.LastWall = now.Mono, now.Wall
-	if tick, ok := e.(Tick); ok && len(tick.Slots) > 0 {
-		m.Slots = tick.Slots
-	}
-	if l.Job == JobPaused {
-		m.KeptMs += most(min(passed, MaxTickMs), func(more int64) bool { return l.covers(m.BilledMs, m.KeptMs+more, m.In, m.Out) })
+	passed := l.passed(now)
+	counted := min(passed, MaxTickMs)
+	before := l.Meter.Slots
+	tick, ticked := e.(Tick)
+	if ticked && len(tick.Slots) > 0 {
+		l.Meter.Slots = tick.Slots
 	}
 	if l.Job != JobRunning {
-		l.Meter = m
-		return l
+		return l.wait(passed, counted)
 	}
-	billed := l.affordable(m, min(passed, MaxTickMs))
-	m.BilledMs += billed
-	m.UnbilledMs += passed - billed
-	m = l.traffic(m, e)
+	billed := l.affordable(l.Meter, counted)
+	l.Meter.BilledMs += billed
+	l = l.unbilled(UnbilledStalled, passed-counted).unbilled(UnbilledUnpaid, counted-billed)
+	l.Meter = l.traffic(l.Meter, e)
 	if l.Away {
 		l.AwayMs += billed
 	}
-	l.Meter = m
+	if l.Dry() {
+		l.DryMs += counted
+	}
+	if ticked {
+		l = l.watchIdle(before, tick)
+	}
+	return l
+}
+
+// passed takes the clock's reading and returns the time since the last one.
+func (l *Lease) passed(now Instant) int64 {
+	passed := max(0, now.Mono-l.Meter.LastMono)
+	l.Meter.LastMono, l.Meter.LastWall = now.Mono, now.Wall
+	return passed
+}
+
+// wait lets time pass in which no job runs: a kept disk is billed as far as the ceiling covers it.
+func (l Lease) wait(passed, counted int64) Lease {
+	l.Gaps = addGap(l.Gaps, l.idleGap(), passed)
+	if l.Job != JobPaused {
+		return l
+	}
+	m := l.Meter
+	l.Meter.KeptMs += most(counted, func(more int64) bool { return l.covers(m.BilledMs, m.KeptMs+more, m.In, m.Out) })
+	if l.Dry() {
+		l.DryMs += counted
+	}
 	return l
 }
 
@@ -57,7 +80,7 @@ func (l Lease) fits(billedMs, in, out int64) bool {
 // covers is fits for another time for which the disk is kept.
 func (l Lease) covers(billedMs, keptMs, in, out int64) bool {
 	bill, err := l.Terms.Prices.Bill(l.Terms.UsedBy(billedMs, keptMs, in, out))
-	return err == nil && bill.Total <= l.Current().Most()
+	return err == nil && bill.Total <= l.Ceiling()
 }
 
 // most returns the greatest n from 0 to all that fits, by halving: what fits grows no larger with n.
@@ -76,12 +99,27 @@ func most(all int64, fits func(n int64) bool) int64 {
 	return low
 }
 
-// rebase takes the first reading in a new process. The time since the last reading of the old one is not billed.
-func (l Lease) rebase(now Instant) Lease {
+// rebase takes the first reading in a new process. The time for which the rig's program did not run is not billed.
+func (l Lease) rebase(now Instant, e Restarted) Lease {
+	down := min(max(0, e.DownMs), maxLeaseTime.Milliseconds())
+	l.passed(now)
 	if l.Job == JobRunning {
-		l.Meter.UnbilledMs += max(0, now.Wall-l.Meter.LastWall)
+		l = l.unbilled(UnbilledDown, down)
+	} else {
+		l.Gaps = addGap(l.Gaps, l.idleGap(), down)
 	}
-	l.Meter.LastMono, l.Meter.LastWall = now.Mono, now.Wall
+	if l.Job == JobPaused && l.Dry() {
+		l.DryMs += down
+	}
 	l.Away = true // the agent has to connect again
 	return l
+}
+
+// overlook takes the first reading after a time in which nobody could see whether the job runs: a running job is not billed for it.
+func (l Lease) overlook(now Instant) Lease {
+	passed := l.passed(now)
+	if l.Job == JobRunning {
+		return l.unbilled(UnbilledFault, passed)
+	}
+	return l.wait(passed, min(passed, MaxTickMs))
 }

@@ -62,6 +62,16 @@ type Offer struct {
 	Prices    Prices     `cbor:"13,keyasint"`
 	Rules     Rules      `cbor:"14,keyasint"`
 	Simulated bool       `cbor:"15,keyasint"`
+	// Pays are the ways in which a lease can be paid ahead; none where all is owed.
+	Pays []PayMethod `cbor:"18,keyasint,omitempty"`
+	// History is the end of the chain of outcomes that renters accepted.
+	History *ChainEnd `cbor:"21,keyasint,omitempty"`
+}
+
+// ChainEnd names the newest of a chain of accepted outcomes.
+type ChainEnd struct {
+	Count int64 `cbor:"1,keyasint" json:"count"`
+	Hash  Hash  `cbor:"2,keyasint" json:"hash"`
 }
 
 // Slot is one thing that can be rented.
@@ -178,6 +188,12 @@ func (o Offer) Validate(network string) error {
 	}
 	if err := o.boundTexts(); err != nil {
 		return err
+	}
+	if why := checkPays(network, o.Pays); why != "" {
+		return bad(why)
+	}
+	if o.History != nil && o.History.Count < 1 {
+		return bad("its chain of outcomes has none")
 	}
 	if err := o.Prices.Validate(); err != nil {
 		return err

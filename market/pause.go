@@ -72,17 +72,21 @@ func (l Lease) resume(now Instant) (Lease, []Action, error) {
 		return l, nil, NewError(CodeCardBusy)
 	case l.Attempt >= maxAttempts:
 		return l, nil, NewError(CodeUnsupported, "what", "another start of a lease that was started so often", "instead", "copy its files and rent anew")
+	case l.Terms.PaysAhead() && l.Ceiling() < l.Current().Budget && l.costAfter(FirstSliceMs, 0) > l.Ceiling():
+		return l, nil, NewError(CodeUnpaid) // as at the first start
 	case !l.fits(l.Meter.BilledMs+1, l.Meter.SeenIn, l.Meter.SeenOut):
-		return l, nil, NewError(CodeBudgetSpent, "budget", l.Current().Most().String())
+		return l, nil, NewError(CodeBudgetSpent, "budget", l.Ceiling().String())
 	case l.Meter.BilledMs >= l.Current().DurationMs:
 		return l, nil, NewError(CodeTimeSpent, "duration", span(l.Current().DurationMs))
 	}
 	l.PausedMs += max(0, now.Wall-l.Since) + l.Terms.PrepareMs + StartMs
 	l = l.into(JobPreparing, now)
 	l.Attempt++
+	l.DryMs = min(l.DryMs, DryGraceMs-1) // there is a grace again once a slice is paid in full
 	l.Base = Base{BilledMs: l.Meter.BilledMs, In: l.Meter.SeenIn, Out: l.Meter.SeenOut}
 	l.Reason, l.Exit, l.Code, l.KillAt = "", nil, "", 0
 	l.Ready, l.Begun, l.Touched = false, true, false
+	l.IdleMs = 0
 	return l, []Action{Prepare{}}, nil
 }
 
@@ -101,10 +105,13 @@ func (l Lease) giveUp(now Instant, reason Reason) (Lease, []Action, error) {
 	return l, actions, err
 }
 
-// overKept names the limit at which a kept disk is given up, or "". Nobody needs to be there: the budget bounds it.
+// overKept names the limit at which a kept disk is given up, or "". Nobody needs to be there: the budget bounds it. Where what was
+// paid ahead is used up, it is kept for as long as that of an ended job, unbilled.
 func (l Lease) overKept(now Instant) Reason {
 	switch {
-	case !l.covers(l.Meter.BilledMs, l.Meter.KeptMs+1, l.Meter.In, l.Meter.Out):
+	case l.Dry() && l.DryMs >= RetentionMs:
+		return ReasonUnpaid
+	case !l.Dry() && !l.covers(l.Meter.BilledMs, l.Meter.KeptMs+1, l.Meter.In, l.Meter.Out):
 		return l.spentReason()
 	case now.Wall-l.Since >= KeepMostMs:
 		return ReasonExpired

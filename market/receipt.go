@@ -29,6 +29,8 @@ type Receipt struct {
 	Exit       *Exit       `cbor:"10,keyasint,omitempty"` // on the final receipt
 	WallMs     int64       `cbor:"11,keyasint"`           // the rig's wall clock; information, no rule reads it
 	KeptMs     int64       `cbor:"12,keyasint,omitempty"` // for which the disk was kept at its price while no job ran
+	Gaps       []Unbilled  `cbor:"13,keyasint,omitempty"` // what is not billed, by reason, ascending; evidence, not priced
+	Paid       Micro       `cbor:"14,keyasint,omitempty"` // payments that the rig had signed then; evidence
 }
 
 // SlotUse is evidence about one slot, cumulative; it is not priced. An absent number is unknown.
@@ -57,13 +59,14 @@ type Head struct {
 	Usage    Usage       `cbor:"6,keyasint" json:"usage"`
 	Total    Micro       `cbor:"7,keyasint" json:"total"`
 	KeptMs   int64       `cbor:"8,keyasint,omitempty" json:"kept_ms,omitempty"`
+	Gaps     []Unbilled  `cbor:"9,keyasint,omitempty" json:"gaps,omitempty"`
 }
 
 // HeadOf returns the head that a receipt makes of a chain.
 func HeadOf(r Receipt, hash Hash) Head {
 	return Head{
 		Seq: r.Seq, Hash: hash, Kind: r.Kind, BilledMs: r.BilledMs, Unbilled: r.UnbilledMs, Usage: r.Usage, Total: r.Bill.Total,
-		KeptMs: r.KeptMs,
+		KeptMs: r.KeptMs, Gaps: r.Gaps,
 	}
 }
 
@@ -75,8 +78,8 @@ func SealReceipt(network string, rig ed25519.PrivateKey, r Receipt) Sealed {
 // Body returns the bytes of the receipt that are signed and hashed.
 func (r Receipt) Body() []byte { return encode(r) }
 
-// OpenReceipt verifies the rig's signature under a receipt of the terms, and the renter's where there is one, and decodes
-// it. It does not check the receipt against the chain: see CheckReceipt.
+// OpenReceipt verifies the rig's signature under a receipt of the terms, and the renter's or a deputy's where there is one, and
+// decodes it. It does not check the receipt against the chain: see CheckReceipt.
 func OpenReceipt(network string, raw []byte, t Terms) (Receipt, Sealed, error) {
 	var r Receipt
 	s, err := DecodeSealed(raw)
@@ -91,7 +94,7 @@ func OpenReceipt(network string, raw []byte, t Terms) (Receipt, Sealed, error) {
 		return r, s, err
 	}
 	signer, err = s.Verify(RoleRenter)
-	if err == nil && signer != t.Renter {
+	if err == nil && !t.SignsAsRenter(signer) {
 		err = NewError(CodeBadSignature, "kind", string(KindReceipt), "role", string(RoleRenter))
 	}
 	return r, s, err
@@ -124,8 +127,13 @@ func CheckReceipt(lease LeaseID, t Terms, head Head, r Receipt, elapsedMs int64)
 		return chain("an exit belongs to the final receipt only")
 	case r.BilledMs < head.BilledMs || r.UnbilledMs < head.Unbilled || r.Usage.InBytes < head.Usage.InBytes || r.Usage.OutBytes < head.Usage.OutBytes || r.KeptMs < head.KeptMs:
 		return chain("a cumulative number falls")
+	case r.Paid < 0 || r.Paid > maxMoney:
+		return chain("what was paid is out of range")
 	case r.BilledMs > t.DurationMs:
 		return NewError(CodeReceiptTime, "seq", seq, "billed", span(r.BilledMs), "seen", span(t.DurationMs))
+	}
+	if why := checkGaps(head.Gaps, r.Gaps); why != "" {
+		return chain(why)
 	}
 	if err := checkBill(t, r, seq); err != nil {
 		return err
@@ -150,8 +158,8 @@ func checkBill(t Terms, r Receipt, seq string) error {
 		return NewError(CodeReceiptMath, "seq", seq, "said", r.Usage.words(), "right", usage.words())
 	case r.Bill != bill:
 		return NewError(CodeReceiptMath, "seq", seq, "said", r.Bill.Total.String(), "right", bill.Total.String())
-	case bill.Total > t.Most():
-		return NewError(CodeReceiptBudget, "seq", seq, "budget", t.Most().String())
+	case bill.Total > t.Budget:
+		return NewError(CodeReceiptBudget, "seq", seq, "budget", t.Budget.String())
 	}
 	return nil
 }
@@ -166,6 +174,15 @@ func (u Usage) words() string {
 func CheckKept(r Receipt, seenMs int64) error {
 	if r.KeptMs > seenMs+seenMs*timeSlackPerMil/1000+timeSlackMs {
 		return NewError(CodeReceiptTime, "seq", strconv.FormatUint(uint64(r.Seq), 10), "billed", span(r.KeptMs)+" of disk", "seen", span(seenMs))
+	}
+	return nil
+}
+
+// CheckCeiling reports whether a renter that knows of so much money that it sent, or that the rig has signed for, can owe what a
+// receipt says. It stands beside CheckReceipt.
+func CheckCeiling(t Terms, r Receipt, paid Micro) error {
+	if most := t.Ceiling(paid); r.Bill.Total > most {
+		return NewError(CodeReceiptPaid, "seq", strconv.FormatUint(uint64(r.Seq), 10), "said", r.Bill.Total.String(), "most", most.String())
 	}
 	return nil
 }
@@ -185,7 +202,7 @@ func SealReject(network string, renter ed25519.PrivateKey, r Reject) Sealed {
 	return seal(network, KindReject, RoleRenter, renter, r)
 }
 
-// OpenReject verifies and decodes a sealed reject of the terms' renter.
+// OpenReject verifies and decodes a sealed reject of the terms' renter, or of one of its deputies.
 func OpenReject(network string, raw []byte, t Terms) (Reject, Sealed, error) {
 	var r Reject
 	s, err := DecodeSealed(raw)
@@ -193,7 +210,7 @@ func OpenReject(network string, raw []byte, t Terms) (Reject, Sealed, error) {
 		return r, s, err
 	}
 	signer, err := s.open(network, KindReject, RoleRenter, &r, decodeStrict)
-	if err == nil && signer != t.Renter {
+	if err == nil && !t.SignsAsRenter(signer) {
 		err = NewError(CodeBadSignature, "kind", string(KindReject), "role", string(RoleRenter))
 	}
 	return r, s, err

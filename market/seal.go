@@ -14,18 +14,23 @@ type Role string
 
 // Kinds of records and the roles that sign them.
 const (
-	KindOffer    Kind = "offer"
-	KindBid      Kind = "bid"
-	KindLease    Kind = "lease"
-	KindReceipt  Kind = "receipt"
-	KindReject   Kind = "reject"
-	KindExtend   Kind = "extend"
-	KindOutcome  Kind = "outcome"
-	KindDelegate Kind = "delegate"
+	KindOffer     Kind = "offer"
+	KindBid       Kind = "bid"
+	KindLease     Kind = "lease"
+	KindReceipt   Kind = "receipt"
+	KindReject    Kind = "reject"
+	KindExtend    Kind = "extend"
+	KindOutcome   Kind = "outcome"
+	KindDelegate  Kind = "delegate"
+	KindPayment   Kind = "payment"
+	KindNotice    Kind = "notice"
+	KindGuarantee Kind = "guarantee"
+	KindDispute   Kind = "dispute"
 
-	RoleRig    Role = "rig"
-	RoleRenter Role = "renter"
-	RoleOwner  Role = "owner"
+	RoleRig       Role = "rig"
+	RoleRenter    Role = "renter"
+	RoleOwner     Role = "owner"
+	RoleGuarantor Role = "guarantor"
 )
 
 // recordVersion is the version of every record kind so far; it is part of the signed bytes.
@@ -75,10 +80,15 @@ func (s Sealed) Sign(role Role, private ed25519.PrivateKey) Sealed {
 // Verify returns the key that signed in a role. The error has code CodeBadSignature if none did or the signature is wrong.
 func (s Sealed) Verify(role Role) (Key, error) {
 	sig, ok := s.signer(role)
-	if !ok || len(sig.Bytes) != ed25519.SignatureSize || !ed25519.Verify(sig.Key[:], s.message(role), sig.Bytes) {
+	if !ok || !verifies(sig.Key, s.message(role), sig.Bytes) {
 		return Key{}, NewError(CodeBadSignature, "kind", string(s.Kind), "role", string(role))
 	}
 	return sig.Key, nil
+}
+
+// verifies reports whether a signature of any size is a key's under a message.
+func verifies(key Key, message, signature []byte) bool {
+	return len(signature) == ed25519.SignatureSize && ed25519.Verify(key[:], message, signature)
 }
 
 // Hash names the record: the SHA-256 of its body.
@@ -109,7 +119,7 @@ func DecodeSealed(data []byte) (Sealed, error) {
 		return s, NewError(CodeBadRecord, "kind", string(s.Kind), "why", "one role signed twice")
 	}
 	for _, sig := range s.Sigs {
-		if sig.Role != RoleRig && sig.Role != RoleRenter && sig.Role != RoleOwner {
+		if sig.Role != RoleRig && sig.Role != RoleRenter && sig.Role != RoleOwner && sig.Role != RoleGuarantor {
 			return s, NewError(CodeBadRecord, "kind", string(s.Kind), "why", "a signature's role is unknown")
 		}
 	}

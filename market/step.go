@@ -12,15 +12,20 @@ const (
 // loses one (see Pending). An event that does not fit the state changes nothing and is an error with code CodeBadState,
 // unless it is a late echo of something already known, which is ignored.
 //
-// Invariants: billed time, kept time and total never fall; the total never exceeds the budget, nor the billed time the leased time;
+// Invariants: billed time, kept time and total never fall; the total never exceeds the ceiling, nor the billed time the leased time;
 // ended stays ended; a draft never changes until it is agreed; an attempt begins only once the cards of the one before are clean.
 func Step(l Lease, now Instant, e Event) (Lease, []Action, error) {
-	if _, ok := e.(Restarted); ok {
-		l = l.rebase(now)
-	} else {
-		l = l.advance(now, e)
-	}
+	l.Since = min(l.Since, now.Wall) // a wall clock that was set back makes no deadline longer
 	switch e := e.(type) {
+	case Restarted:
+		return l.rebase(now, e), nil, nil
+	case Unseen:
+		return l.overlook(now), nil, nil
+	}
+	l = l.advance(now, e)
+	switch e := e.(type) {
+	case Paid:
+		return l.paid(now, e)
 	case Signed:
 		return l.signed(now)
 	case Prepared:
@@ -34,16 +39,13 @@ func Step(l Lease, now Instant, e Event) (Lease, []Action, error) {
 	case Tick:
 		return l.tick(now)
 	case Contact:
-		l.Away = e.Away
-		return l, nil, nil
+		return l.contact(e), nil, nil
 	case Agreed:
 		return l.agreed(now, e)
 	case Rejected:
 		return l.rejected(now)
 	case Stop:
 		return l.stop(now, e)
-	case Restarted:
-		return l, nil, nil
 	case Scrubbed:
 		return l.scrubbed(now, e)
 	case Removed:
@@ -68,7 +70,7 @@ func Pending(l Lease) []Action {
 			actions = append(actions, Prepare{})
 		}
 	case JobPreparing:
-		if !l.Ready {
+		if !l.Ready && l.Funded() {
 			actions = append(actions, Prepare{})
 		}
 	case JobStarting:
@@ -78,6 +80,9 @@ func Pending(l Lease) []Action {
 	}
 	if l.Wiping {
 		actions = append(actions, Scrub{})
+	}
+	if l.Slice != nil && l.Job != JobEnded && l.Debt == DebtOpen {
+		actions = append(actions, AskPay{Slice: *l.Slice})
 	}
 	if l.Draft != nil {
 		actions = append(actions, Propose{Receipt: *l.Draft})
@@ -111,10 +116,8 @@ func (l Lease) signed(now Instant) (Lease, []Action, error) {
 	switch {
 	case l.Job == JobGranted && now.Wall-l.Since >= l.Terms.HoldMs:
 		return l.lapse(now)
-	case l.Job == JobGranted && l.Ready:
-		return l.into(JobPreparing, now).launch(now)
 	case l.Job == JobGranted:
-		return l.into(JobPreparing, now), []Action{Prepare{}}, nil
+		return l.into(JobPreparing, now).proceed(now)
 	case l.Reason == ReasonHoldExpired:
 		return l, nil, NewError(CodeHoldExpired)
 	}
@@ -208,38 +211,67 @@ func (l Lease) tick(now Instant) (Lease, []Action, error) {
 	switch {
 	case l.Job == JobGranted && inState >= l.Terms.HoldMs:
 		return l.lapse(now)
-	case l.Job == JobPreparing && inState >= l.Terms.PrepareMs:
-		if l.Awaits() {
-			l.Code = CodeUploadMissing
-		}
-		l.Keeping = l.Attempt > 0
-		return l.halt(now, ReasonPrepare, 0)
+	case l.Job == JobPreparing:
+		return l.tickPreparing(now, inState)
 	case l.Job == JobStarting && inState >= StartMs:
 		l.Keeping = l.Attempt > 0
 		return l.halt(now, ReasonStart, 0)
 	case l.Job == JobRunning:
 		if reason := l.over(now); reason != "" {
+			l.Keeping = reason == ReasonUnpaid
 			return l.halt(now, reason, l.Terms.NoticeMs)
 		}
-		return l.propose(now)
+		return l.charge(now)
 	case l.Job == JobStopping && inState >= l.Terms.NoticeMs+stopAgainMs:
 		return l, []Action{EndJob{}}, nil
 	case l.Job == JobPaused:
 		if reason := l.overKept(now); reason != "" {
 			return l.giveUp(now, reason)
 		}
-		return l.propose(now)
-	case l.Job == JobEnded && !l.Gone && (inState >= RetentionMs || l.Reason == ReasonHoldExpired || l.Discard):
-		return l, []Action{Remove{}}, nil
+		return l.charge(now)
+	case l.Job == JobEnded:
+		return l.tickEnded(now, inState)
 	}
 	return l, nil, nil
+}
+
+// tickEnded removes what is left of a job when its time has come, and drafts the final receipt where the rig could not sign before.
+func (l Lease) tickEnded(now Instant, inState int64) (Lease, []Action, error) {
+	l, actions, err := l.propose(now)
+	if !l.Gone && (inState >= RetentionMs || l.Reason == ReasonHoldExpired || l.Discard) {
+		actions = append(actions, Remove{})
+	}
+	return l, actions, err
+}
+
+// tickPreparing ends what is not paid or not made ready in time.
+func (l Lease) tickPreparing(now Instant, inState int64) (Lease, []Action, error) {
+	switch {
+	case !l.Funded() && inState >= FirstPayMs:
+		l.Code, l.Discard = CodeUnpaid, true
+		return l.finish(now, Exit{Reason: ReasonUnpaid, Code: failedCode})
+	case !l.Funded():
+		l, actions := l.ask(now)
+		return l, actions, nil
+	case inState < l.Terms.PrepareMs:
+		return l, nil, nil
+	case l.Awaits():
+		l.Code = CodeUploadMissing
+	}
+	l.Keeping = l.Attempt > 0
+	return l.halt(now, ReasonPrepare, 0)
 }
 
 // over names the limit at which a running job must stop, or "".
 func (l Lease) over(now Instant) Reason {
 	terms := l.Current()
+	dry, spent := l.Dry(), l.DryMs >= DryGraceMs // paying a millionth now and then does not change that
 	switch {
-	case !l.fits(l.Meter.BilledMs+1, l.Meter.SeenIn, l.Meter.SeenOut):
+	case (dry || spent) && l.Meter.BilledMs >= terms.DurationMs: // it was paid to the end
+		return ReasonExpired
+	case spent:
+		return ReasonUnpaid
+	case !dry && !l.fits(l.Meter.BilledMs+1, l.Meter.SeenIn, l.Meter.SeenOut):
 		return l.spentReason()
 	case l.Meter.BilledMs >= terms.DurationMs:
 		return ReasonExpired
@@ -249,16 +281,21 @@ func (l Lease) over(now Instant) Reason {
 		return ReasonUnsigned
 	case l.Away && l.Terms.Limits.UnattendedMs != Unlimited && l.AwayMs > l.Terms.Limits.UnattendedMs:
 		return ReasonUnattended
+	case l.Terms.Idle != nil && l.IdleMs >= l.Terms.Idle.ForMs:
+		return ReasonIdle
 	}
 	return ""
 }
 
 // spentReason says what ran out when nothing more can be billed.
 func (l Lease) spentReason() Reason {
-	if t := l.Current(); t.Most() < t.Budget {
-		return ReasonCredit
+	switch {
+	case l.Ceiling() >= l.Current().Budget:
+		return ReasonBudget
+	case l.Terms.PaysAhead():
+		return ReasonUnpaid
 	}
-	return ReasonBudget
+	return ReasonCredit
 }
 
 func (l Lease) stop(now Instant, e Stop) (Lease, []Action, error) {
@@ -288,17 +325,28 @@ func (l Lease) stop(now Instant, e Stop) (Lease, []Action, error) {
 	return l.halt(now, e.Reason, grace)
 }
 
-// halt orders the end of a job. From here on nothing is billed.
+// halt orders the end of a job. From here on nothing is billed. A renter that did not order it is told, under the rig's signature,
+// where there is a time to be told.
 func (l Lease) halt(now Instant, reason Reason, graceMs int64) (Lease, []Action, error) {
 	l = l.into(JobStopping, now)
 	l.Reason, l.KillAt = reason, now.Wall+graceMs
-	return l, []Action{EndJob{GraceMs: graceMs}}, nil
+	end := EndJob{GraceMs: graceMs}
+	if graceMs == 0 || reason == ReasonRenter {
+		return l, []Action{end}, nil
+	}
+	notice := Notice{Lease: l.ID, Seq: l.Attempt + 1, Reason: reason, At: now.Wall, KillAt: l.KillAt}
+	return l, []Action{Warn{Notice: notice}, end}, nil
 }
 
 func (l Lease) agreed(now Instant, e Agreed) (Lease, []Action, error) {
 	switch {
 	case e.Receipt.Seq <= l.Head.Seq:
 		return l, nil, nil // a late echo
+	case l.forgotten(e.Receipt) && (l.Draft == nil || e.Hash != HashOf(l.Draft.Body())):
+		if e.Receipt.Kind == ReceiptFinal && l.Job != JobEnded {
+			return l, nil, l.misfit(e) // it is over, and the engine will say so: nothing is billed behind a closed chain
+		}
+		l = l.recall(e.Receipt)
 	case l.Draft == nil || e.Receipt.Seq != l.Draft.Seq || e.Hash != HashOf(l.Draft.Body()):
 		return l, nil, NewError(CodeReceiptChain, "seq", "signed", "why", "it is not the draft")
 	}
@@ -320,41 +368,4 @@ func (l Lease) rejected(now Instant) (Lease, []Action, error) {
 		return l, nil, nil
 	}
 	return l.stop(now, Stop{Reason: ReasonDisputed})
-}
-
-// propose drafts a receipt if one is due and none waits for a signature.
-func (l Lease) propose(now Instant) (Lease, []Action, error) {
-	if l.Draft != nil || l.Debt != DebtOpen || !l.due() {
-		return l, nil, nil
-	}
-	usage := l.usage()
-	bill, err := l.Terms.Prices.Bill(usage)
-	if err != nil {
-		return l, nil, err // advance never lets the meter come here
-	}
-	r := Receipt{
-		Lease: l.ID, Seq: l.Head.Seq + 1, Prev: l.Head.Hash, Kind: ReceiptInterval,
-		BilledMs: l.Meter.BilledMs, UnbilledMs: l.Meter.UnbilledMs, Usage: usage, Bill: bill,
-		Slots: l.Meter.Slots, WallMs: now.Wall, KeptMs: l.Meter.KeptMs,
-	}
-	if l.Job == JobEnded {
-		r.Kind, r.Exit = ReceiptFinal, l.Exit
-	}
-	l.Draft = &r
-	return l, []Action{Propose{Receipt: r}}, nil
-}
-
-func (l Lease) due() bool {
-	since := l.Meter.BilledMs - l.Head.BilledMs
-	switch {
-	case l.Job == JobEnded:
-		return true
-	case l.Job == JobPaused:
-		return since > 0 || l.Meter.KeptMs-l.Head.KeptMs >= KeptIntervalMs
-	case l.Job != JobRunning:
-		return false
-	case l.Head.Seq == 0:
-		return since >= l.Terms.FirstMs
-	}
-	return since >= l.Terms.IntervalMs
 }

@@ -1,6 +1,7 @@
 package market_test
 
 import (
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -11,7 +12,7 @@ import (
 
 // drawEvent draws any event, sensible or not.
 func drawEvent(t *rapid.T, l market.Lease) market.Event {
-	switch rapid.IntRange(0, 20).Draw(t, "event") {
+	switch rapid.IntRange(0, 24).Draw(t, "event") {
 	case 0:
 		return market.Signed{}
 	case 1:
@@ -34,7 +35,18 @@ func drawEvent(t *rapid.T, l market.Lease) market.Event {
 	case 9:
 		return market.Stop{Reason: market.ReasonRenter, Kill: rapid.Bool().Draw(t, "kill"), Keep: rapid.Bool().Draw(t, "keep")}
 	case 10:
-		return market.Restarted{}
+		return market.Restarted{DownMs: rapid.Int64Range(-5, 500_000).Draw(t, "down")}
+	case 17:
+		return market.Unseen{}
+	case 18, 19:
+		more := market.Micro(rapid.Int64Range(1, 20_000).Draw(t, "paid"))
+		if l.Slice != nil {
+			more = rapid.SampledFrom([]market.Micro{more, l.Slice.Amount, l.Slice.Amount - 1}).Draw(t, "slice")
+		}
+		return market.Paid{Payment: market.Payment{Lease: l.ID, Seq: l.PaidSeq + 1, Amount: more, Total: l.Paid + more}}
+	case 20:
+		use := rapid.Int64Range(0, 1e6).Draw(t, "use")
+		return market.Tick{Slots: []market.SlotUse{{UtilPermilleMs: &use}}, Read: true}
 	case 11:
 		return market.Removed{}
 	case 12:
@@ -62,6 +74,12 @@ func TestStepKeepsItsPromises(t *testing.T) {
 		if rapid.Bool().Draw(t, "limited credit") {
 			terms.Limits.Credit = rapid.Int64Range(0, 100_000).Draw(t, "credit")
 		}
+		if rapid.Bool().Draw(t, "paid ahead") {
+			terms.Pay, terms.Limits.Credit = market.PayLab, rapid.SampledFrom([]int64{0, 0, 1000, market.Unlimited}).Draw(t, "credit beside it")
+		}
+		if rapid.Bool().Draw(t, "ends idle") {
+			terms.Idle = &market.IdleStop{Permille: 100, ForMs: 60_000}
+		}
 		terms.Upload = rapid.SampledFrom([]int64{0, 0, 5}).Draw(t, "upload")
 		now := market.Instant{Mono: 1000, Wall: markettest.Now}
 		l := market.NewLease(market.LeaseID{1}, terms, now, rapid.Bool().Draw(t, "early"))
@@ -78,6 +96,7 @@ func TestStepKeepsItsPromises(t *testing.T) {
 			e := drawEvent(t, l)
 			next, actions, _ := market.Step(l, now, e)
 			checkStep(t, l, next, actions)
+			checkMoney(t, l, next, actions)
 			if next.Meter.BilledMs > observed {
 				t.Fatalf("billed %d ms of %d that were observed", next.Meter.BilledMs, observed)
 			}
@@ -92,8 +111,8 @@ func TestStepKeepsItsPromises(t *testing.T) {
 func checkStep(t *rapid.T, old, l market.Lease, actions []market.Action) {
 	terms := l.Current()
 	switch {
-	case l.Total() > terms.Most():
-		t.Fatalf("total %s is over the budget of %s", l.Total(), terms.Most())
+	case l.Total() > l.Ceiling():
+		t.Fatalf("total %s is over the ceiling of %s, %s paid", l.Total(), l.Ceiling(), l.Paid)
 	case l.Total() < old.Head.Total || l.Meter.KeptMs < old.Meter.KeptMs || l.PausedMs < old.PausedMs:
 		t.Fatal("what was used, or the time of the pauses, fell")
 	case terms.Budget < old.Current().Budget || terms.DurationMs < old.Current().DurationMs || terms.Deadline < old.Current().Deadline:
@@ -132,6 +151,46 @@ func checkStep(t *rapid.T, old, l market.Lease, actions []market.Action) {
 		}
 		if err := market.CheckReceipt(l.ID, l.Terms.Extended(l.Extension), l.Head, p.Receipt, market.Unlimited); err != nil {
 			t.Fatalf("an honest receipt is refused: %v", err)
+		}
+	}
+}
+
+// checkMoney checks what Step promises of paying and of time that is not billed.
+func checkMoney(t *rapid.T, old, l market.Lease, actions []market.Action) {
+	unbilled := int64(0)
+	for _, g := range l.Gaps {
+		switch g.Reason {
+		case market.UnbilledFault, market.UnbilledDown, market.UnbilledStalled, market.UnbilledUnpaid:
+			unbilled += g.Ms
+		}
+	}
+	for _, was := range old.Gaps {
+		if i := slices.IndexFunc(l.Gaps, func(g market.Unbilled) bool { return g.Reason == was.Reason }); i < 0 || l.Gaps[i].Ms < was.Ms {
+			t.Fatalf("time that is not billed fell: %v to %v", old.Gaps, l.Gaps)
+		}
+	}
+	risk := l.RiskOfRig()
+	switch {
+	case unbilled != l.Meter.UnbilledMs:
+		t.Fatalf("%d ms are not billed, and %v says why", l.Meter.UnbilledMs, l.Gaps)
+	case l.Paid < old.Paid || l.PaidSeq < old.PaidSeq || l.Slices < old.Slices:
+		t.Fatal("what was paid or asked for fell")
+	case old.Slice != nil && l.Slice != nil && *old.Slice != *l.Slice:
+		t.Fatal("a slice changed")
+	case old.Slice != nil && l.Slice == nil && l.Paid < old.Need && l.PaidSeq == old.PaidSeq:
+		t.Fatal("a slice is gone, and no money came")
+	case l.Slice != nil && (l.Need > l.Current().Budget || l.Paid >= l.Need || l.Slice.Amount <= 0):
+		t.Fatalf("slice of %s up to %s, budget %s, paid %s", l.Slice.Amount, l.Need, l.Current().Budget, l.Paid)
+	case l.Terms.PaysAhead() && risk.Lose > market.Micro(l.Terms.Limits.Credit), risk.Lose > l.Current().Budget:
+		t.Fatalf("the rig risks %s", risk.Lose)
+	case l.Job == market.JobStarting && old.Job != market.JobStarting && !l.Funded():
+		t.Fatal("a job started before its first stretch was paid")
+	case l.IdleMs > 0 && l.Terms.Idle == nil || l.DryMs > 0 && !l.Terms.PaysAhead():
+		t.Fatal("what nobody asked for is counted")
+	}
+	for _, a := range actions {
+		if ask, ok := a.(market.AskPay); ok && (l.Slice == nil || *l.Slice != ask.Slice || ask.Slice.Seq != l.Slices) {
+			t.Fatal("a slice is asked for that is not outstanding")
 		}
 	}
 }

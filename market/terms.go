@@ -49,7 +49,11 @@ type Terms struct {
 	Nonce       Nonce         `cbor:"24,keyasint"`
 	Egress      bool          `cbor:"25,keyasint"` // the job reaches the internet
 	// Upload is the bytes that the renter sends before the start; above 0 the job waits for the renter's word to begin.
-	Upload int64 `cbor:"26,keyasint,omitempty"`
+	Upload    int64     `cbor:"26,keyasint,omitempty"`
+	Pay       string    `cbor:"27,keyasint,omitempty"` // as in the bid
+	Idle      *IdleStop `cbor:"28,keyasint,omitempty"` // as in the bid
+	Deputies  []Key     `cbor:"29,keyasint,omitempty"` // as in the bid
+	Guarantee Hash      `cbor:"30,keyasint,omitzero"`  // as in the bid
 }
 
 // Grant fills in the terms for a bid that Admit and Pick have let pass.
@@ -60,10 +64,14 @@ func Grant(o Offer, b Bid, bid Hash, slots []Slot, now int64, nonce Nonce) Terms
 		Issued: now, HoldMs: HoldMs, NoticeMs: o.Rules.NoticeMs,
 		FirstMs: o.Rules.FirstMs, IntervalMs: b.IntervalMs, GraceMs: o.Rules.GraceMs, Limits: b.Limits, Job: b.Job,
 		Simulated: o.Simulated, Nonce: nonce, Egress: o.Rules.Egress, Upload: b.Upload,
+		Pay: b.Pay, Idle: b.Idle, Deputies: b.Deputies, Guarantee: b.Guarantee,
 	}
 	t.PrepareMs = PrepareFor(o, len(slots), b.Upload)
 	t.Resources.DiskMB = o.DiskMB(len(slots), b.Resources.DiskMB)
 	t.Deadline = now + t.HoldMs + t.PrepareMs + StartMs + t.DurationMs
+	if t.PaysAhead() {
+		t.Deadline += FirstPayMs
+	}
 	for _, s := range slots {
 		t.Slots = append(t.Slots, GrantedSlot{Index: s.Index, Card: s.Card, Model: s.Model})
 	}
@@ -108,12 +116,13 @@ func OpenLease(network string, raw []byte) (Terms, Sealed, error) {
 // ID returns the id of the lease whose terms were sealed.
 func (s Sealed) ID() LeaseID { return LeaseID(s.Hash()) }
 
-// Most returns what the lease can cost at most: its budget, or its credit where that is less.
+// Most returns what the lease can cost at most: its budget, or its credit where that is less and nothing is paid ahead. At any
+// moment it is the Ceiling.
 func (t Terms) Most() Micro {
-	if t.Limits.Credit == Unlimited {
+	if t.Pay != "" {
 		return t.Budget
 	}
-	return min(t.Budget, Micro(t.Limits.Credit))
+	return t.Ceiling(0)
 }
 
 // UsageAt returns the usage that a running time comes to under the terms.
@@ -151,6 +160,9 @@ func (t Terms) validate() error {
 	case t.Limits.UnsignedMs <= 0 || t.Limits.UnattendedMs < Unlimited || t.Limits.Credit < Unlimited:
 		return bad("its limits are out of range")
 	}
+	if why := checkParties(t.Pay, t.Idle, t.Deputies, t.Renter); why != "" {
+		return bad(why)
+	}
 	for _, ms := range []int64{t.HoldMs, t.PrepareMs, t.NoticeMs, t.FirstMs, t.IntervalMs, t.GraceMs} {
 		if ms < 0 || ms > maxLeaseTime.Milliseconds() {
 			return bad("a time is out of range")
@@ -185,6 +197,10 @@ func CheckGrant(t Terms, o Offer, b Bid, bid Hash, now int64) error {
 		{"notice", t.NoticeMs >= o.Rules.NoticeMs},
 		{"limits", t.Limits == b.Limits},
 		{"job", t.Job == b.Job},
+		{"payment method", t.Pay == b.Pay},
+		{"idle stop", sameIdle(t.Idle, b.Idle)},
+		{"deputies", slices.Equal(t.Deputies, b.Deputies)},
+		{"guarantee", t.Guarantee == b.Guarantee},
 		{"simulated", t.Simulated == o.Simulated},
 		{"egress", t.Egress == o.Rules.Egress},
 		{"upload", t.Upload == b.Upload},

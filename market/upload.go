@@ -86,9 +86,9 @@ func (l Lease) begin(now Instant) (Lease, []Action, error) {
 	return l.launch(now)
 }
 
-// launch starts a job that is ready and waits for nothing.
+// launch starts a job that is ready and waits for nothing: not for the renter's bytes, nor for its money.
 func (l Lease) launch(now Instant) (Lease, []Action, error) {
-	if !l.Ready || l.Awaits() {
+	if !l.Ready || l.Awaits() || !l.Funded() {
 		return l, nil, nil
 	}
 	return l.into(JobStarting, now), []Action{Start{}}, nil

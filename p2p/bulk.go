@@ -29,7 +29,8 @@ const (
 // which takes three times the processor time of TCP; and what is written on one connection waits for what was written there
 // before. So these are made by a host of their own, with the node's identity, over TCP, and exist only while they are used.
 type bulk struct {
-	cfg Config
+	cfg   Config
+	addrs func() []multiaddr.Multiaddr // of the node: a peer knows one identity, and what it hears last replaces what it knew
 
 	mu     sync.Mutex
 	closed bool
@@ -146,6 +147,7 @@ func (b *bulk) start() error {
 		libp2p.ConnectionGater(gater{loopback: market.IsLab(b.cfg.Network)}),
 		libp2p.DisableRelay(),
 		libp2p.DisableIdentifyAddressDiscovery(),
+		libp2p.AddrsFactory(func([]multiaddr.Multiaddr) []multiaddr.Multiaddr { return b.addrs() }),
 	)...)
 	b.peers = map[peer.ID]*bulkPeer{}
 	return err

@@ -24,6 +24,7 @@ const (
 	OffersProtocol Protocol = "/haggle/offers/1" // a rig's offers
 	LeaseProtocol  Protocol = "/haggle/lease/1"  // bid, grant, receipts, notices
 	TunnelProtocol Protocol = "/haggle/tunnel/1" // logs, images, and paths to the doors of jobs
+	DeputyProtocol Protocol = "/haggle/deputy/1" // leases that an agent hands to its deputies
 )
 
 // Mode says whether a node answers the DHT's questions.
@@ -81,6 +82,7 @@ func defaultLimits() map[Protocol]Limit {
 		OffersProtocol: {Streams: 64, PerPeer: 4, Rate: 2, Burst: 8, Idle: 10 * time.Second, Lifetime: 30 * time.Second, Relayed: true},
 		LeaseProtocol:  {Streams: 256, PerPeer: 32, Rate: 4, Burst: 32, Idle: 30 * time.Minute, Relayed: true},
 		TunnelProtocol: {Streams: 1024, PerPeer: 128, Rate: 64, Burst: 128},
+		DeputyProtocol: {Streams: 64, PerPeer: 8, Rate: 4, Burst: 64, Idle: 30 * time.Second, Lifetime: time.Minute, Relayed: true},
 	}
 }
 

@@ -10,6 +10,7 @@
 //	/haggle/offers/1        64         4                  2 (8)    10 s      30 s   yes
 //	/haggle/lease/1        256        32                  4 (32)  30 min      none  yes
 //	/haggle/tunnel/1      1024       128                64 (128)   none      none  no
+//	/haggle/deputy/1        64         8                  4 (64)   30 s      60 s  yes
 //
 // The numbers bind the side that is called; "new per second" is for each peer. The table is Config.Limits' default.
 //

@@ -86,6 +86,7 @@ func build(cfg Config, transports func(Config) ([]libp2p.Option, error)) (*Node,
 	if n.host, err = libp2p.New(append(identity, options...)...); err != nil {
 		return nil, fmt.Errorf("start host: %w", err)
 	}
+	n.bulk.addrs = n.host.Addrs
 	if n.dht, err = newDHT(cfg, n.host); err != nil {
 		return nil, errors.Join(err, n.host.Close())
 	}

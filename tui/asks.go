@@ -20,10 +20,10 @@ func (m *Model) rent() tea.Cmd {
 	default:
 		f := m.drafts[o.RigKey]
 		if f == nil {
-			f = newForm(m.kit, o)
+			f = newForm(m.kit, o, m.link.status.Methods)
 			m.drafts[o.RigKey] = f
 		}
-		f.renew(o)
+		f.renew(o, m.link.status.Methods)
 		m.form = f
 	}
 	return m.offers.inspect()
@@ -50,6 +50,10 @@ func (m *Model) review() tea.Cmd {
 		"image " + f.fields[fieldImage].value() + ", for " + lasting(o.ms) + " of running time",
 		"the whole time costs " + o.bill.Total.String() + unit + ", a minute " + o.minute.String(),
 		"it can cost at most " + o.budget.String() + unit,
+	}
+	lines = append(lines, f.payHint(o))
+	if o.bid.StopIdle != nil {
+		lines = append(lines, "it ends when no card is used above "+percent(o.bid.StopIdle.Permille)+" % for "+lasting(o.bid.StopIdle.ForMs))
 	}
 	if o.bid.Src != "" {
 		lines = append(lines, "the files of "+o.bid.Src+" are sent before the start, which is not billed")

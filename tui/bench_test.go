@@ -64,6 +64,30 @@ func BenchmarkFrame(b *testing.B) {
 	}
 }
 
+// BenchmarkAccounts measures the page of money with many accounts: an answer of the agent, and a key.
+func BenchmarkAccounts(b *testing.B) {
+	const width, height = 200, 50
+	for _, n := range []int{100, 100_000} {
+		f := newFakeMarket()
+		f.fakePurse = purse(time.Now().UnixMilli(), "", "")
+		one := f.ledger.Entries
+		for i := range n {
+			e := one[i%len(one)]
+			e.Owner = fmt.Sprint("owner", i)
+			f.ledger.Entries = append(f.ledger.Entries, e)
+		}
+		m := tui.NewWithin(b.Context(), tui.Config{Market: f, Demux: demux})
+		m.Update(tea.WindowSizeMsg{Width: width, Height: height})
+		m.Update(m.Init()())
+		m.Update(keyPress("5"))
+		m.Update(m.Books()())
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			keys := []tea.KeyPressMsg{keyPress("down"), keyPress("pgdown"), keyPress("up"), keyPress("end"), keyPress("home")}
+			measure(b, func(i int) { m.Update(keys[i%len(keys)]); _ = m.View() })
+		})
+	}
+}
+
 func measure(b *testing.B, step func(i int)) {
 	took := make([]time.Duration, 0, 1<<16)
 	for i := 0; b.Loop(); i++ {

@@ -49,6 +49,21 @@ type Bills interface {
 	Evidence(ctx context.Context, id string) ([]byte, error)
 }
 
+// Purse is what the user owes, may spend and has lived through with others.
+type Purse interface {
+	// Ledger tells what this owner and others owe each other, by owner and currency.
+	Ledger(ctx context.Context) (view.Ledger, error)
+	// Invoice lists what was used and paid with an owner in one currency.
+	Invoice(ctx context.Context, owner, currency string) (view.Invoice, error)
+	// Budgets lists what may be spent over all leases, by currency.
+	Budgets(ctx context.Context) ([]view.Budget, error)
+	// PayLease pays for a lease, or has what its rig asked for tried again. It returns once the money is on its way or a person
+	// must act: the lease says which.
+	PayLease(ctx context.Context, id string, r view.PayRequest) (view.Lease, error)
+	// History counts what the agent verified of an owner.
+	History(ctx context.Context, owner string) (view.History, error)
+}
+
 // Network is where the agent stands.
 type Network interface {
 	// Status tells where the agent stands.
@@ -63,6 +78,7 @@ type Market interface {
 	Shop
 	Jobs
 	Bills
+	Purse
 	Network
 }
 
@@ -90,7 +106,7 @@ type Config struct {
 	Home     string // the agent's folder, for the user to read; empty where it has its usual place
 	Version  string
 	Reports  string // folder for the report of a panic, the system's folder for temporary files where it is empty
-	Exports  string // folder for evidence, the working folder where it is empty
+	Exports  string // folder for evidence and invoices, the working folder where it is empty
 	Defaults Defaults
 	NoColor  bool             // no colours, though bold and reversed text; the environment's NO_COLOR does it too
 	ASCII    bool             // no character beyond ASCII of our own; foreign names stay as they are

@@ -27,6 +27,7 @@ func (o *offers) facts(v view.Offer, width int) []string {
 		}
 	}
 	o.prices(v, add)
+	o.lived(v, add)
 	out = append(out, "")
 	o.machine(v, add)
 	out = append(out, "")
@@ -51,6 +52,7 @@ func (o *offers) prices(v view.Offer, add func(label, text string)) {
 	if q, err := priceJob(v, 1, 0, market.FirstMinute); err == nil && v.SlotDetail != nil {
 		add("a minute", q.Total.String()+unit+" for one card with its disk")
 	}
+	add("pay", ways(v))
 }
 
 // orFree writes a price. A price of nothing is a promise too.

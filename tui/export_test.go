@@ -42,7 +42,7 @@ func (m *Model) Footer() string { return stripped(m.foot(m.height >= roomy)) }
 // Chosen returns the rig of the chosen offer.
 func (m *Model) Chosen() string { return m.offers.chosen.Rig }
 
-// Fit, Line, ParseSpan, ParseDisk, SplitWords, Lasting, Thousands and Endings are helpers.
+// Fit, Line, ParseSpan, ParseDisk, SplitWords, Lasting, Thousands, Endings and ParseIdle are helpers.
 var (
 	Fit        = fit
 	Line       = line
@@ -52,7 +52,11 @@ var (
 	Lasting    = lasting
 	Thousands  = thousands
 	Endings    = endings
+	ParseIdle  = parseIdle
 )
+
+// Code draws a QR code without colours.
+func Code(text string) []string { return qrCode(text, newTheme(true, false)) }
 
 // Crashed returns the panic that ended the program, or nil.
 func (m *Model) Crashed() any {
@@ -66,6 +70,12 @@ func (m *Model) Crashed() any {
 func (m *Model) Reload() tea.Cmd {
 	m.offers.asking = false
 	return m.offers.load(m.link.epoch)
+}
+
+// Books makes the command that asks for the accounts.
+func (m *Model) Books() tea.Cmd {
+	m.ledger.asking = false
+	return m.ledger.load()
 }
 
 // Trap opens a dialog whose y panics in Update.

@@ -20,6 +20,7 @@ var errOff = errors.New("the program is not running")
 // fakeMarket is an agent in memory. It matches, sorts and prices as the real one does, with the market's own rules; leases
 // go on when a test says so.
 type fakeMarket struct {
+	fakePurse
 	mu                     sync.Mutex
 	offers                 []market.Offer
 	leases                 []view.Lease // newest first

@@ -19,7 +19,9 @@ const (
 	fieldTime
 	fieldBudget
 	fieldCommand
+	fieldPay
 	fieldAway
+	fieldIdle
 	fieldDisk
 	fieldSource
 	fieldCollect
@@ -33,14 +35,16 @@ const (
 type form struct {
 	*kit
 	offer  view.Offer
+	mine   []string    // ways in which this machine can pay
+	ways   []payChoice // of fieldPay
 	fields [fieldCount]field
 	at     int
 	fault  string // why it cannot go on, said when the user tried
 }
 
-func newForm(k *kit, o view.Offer) *form {
+func newForm(k *kit, o view.Offer, mine []string) *form {
 	d := k.Defaults
-	f := &form{kit: k, offer: o}
+	f := &form{kit: k, offer: o, mine: mine, ways: payChoices(o, mine)}
 	image := textField("Image", d.Image, "the name under which the rig lists it")
 	if len(o.Images) > 0 {
 		image = choiceField("Image", o.Images, slices.Index(o.Images, d.Image), "the images that this rig lists")
@@ -59,7 +63,9 @@ func newForm(k *kit, o view.Offer) *form {
 		fieldTime:    textField("Time", lasting(d.Duration.Milliseconds()), "running time at most, such as 90s, 2h or 7d"),
 		fieldBudget:  textField("Budget", "", "the rig ends the job when this is spent"),
 		fieldCommand: textField("Command", d.Command, "as a shell reads it; empty runs what the image runs"),
-		fieldAway:    textField("Unattended", unattended, "how long the job may go on while this machine is away"),
+		fieldPay:     payField(f.ways, ""),
+		fieldAway:    textField("Unattended", unattended, "how long the job keeps running while this machine is off"),
+		fieldIdle:    textField("Stop idle", "", "ends the job when every card is used below so much for so long, such as 5%/10m"),
 		fieldDisk:    textField("Disk", "", "the job's own disk in GB; what is on it is destroyed after the lease"),
 		fieldSource:  textField("Source", "", "a folder of this machine that is sent to /work, where the job begins"),
 		fieldCollect: textField("Collect", "", "what comes home when the job has ended: REMOTE or REMOTE:HERE, with spaces between"),
@@ -69,16 +75,18 @@ func newForm(k *kit, o view.Offer) *form {
 	return f
 }
 
-// renew takes the offer as it is now: its rig may have changed the price, or somebody rented a card.
-func (f *form) renew(o view.Offer) {
+// renew takes the offer as it is now, and the ways in which this machine can pay: its rig may have changed the price, or somebody
+// rented a card.
+func (f *form) renew(o view.Offer, mine []string) {
 	if o.RigKey != f.offer.RigKey || o.Free < 1 {
 		return
 	}
 	cards := f.fields[fieldCards].at
 	typed := f.fields
-	fresh := newForm(f.kit, o)
-	f.offer = o
+	fresh := newForm(f.kit, o, mine)
+	f.offer, f.mine, f.ways = o, mine, fresh.ways
 	f.fields = typed
+	f.fields[fieldPay] = payField(f.ways, typed[fieldPay].value())
 	f.fields[fieldCards] = fresh.fields[fieldCards]
 	f.fields[fieldCards].at = min(cards, len(fresh.fields[fieldCards].options)-1)
 	if len(o.Images) > 0 && len(typed[fieldImage].options) > 0 {
@@ -158,6 +166,10 @@ func (f *form) order() (order, int, error) {
 			return o, fieldAway, err
 		}
 	}
+	idle, err := parseIdle(f.fields[fieldIdle].value())
+	if err != nil {
+		return o, fieldIdle, err
+	}
 	args, err := splitWords(f.fields[fieldCommand].value())
 	if err != nil {
 		return o, fieldCommand, err
@@ -165,7 +177,7 @@ func (f *form) order() (order, int, error) {
 	o.bid = view.BidRequest{
 		Offer: f.offer.Hash, Image: f.fields[fieldImage].value(), Args: args, GPUs: o.cards, DurationMs: o.ms,
 		BudgetMicro: int64(o.budget), Currency: o.currency, UnattendedMs: away.Milliseconds(), DiskMB: o.disk,
-		Name: f.fields[fieldName].value(),
+		Name: f.fields[fieldName].value(), Pay: f.ways[f.fields[fieldPay].at].method, StopIdle: idle,
 	}
 	at, err := f.brings(&o.bid)
 	return o, at, err
@@ -243,6 +255,8 @@ func (f *form) ghost(i int, o order) string {
 			return "what comes with the cards"
 		}
 		return thousands(diskOf(f.offer, o.cards, 0)*1_000_000, "B") + ", which comes with the cards"
+	case fieldIdle:
+		return "never: the job ends by itself, or when its time or money is over"
 	case fieldSource:
 		return "nothing is sent"
 	case fieldCollect:

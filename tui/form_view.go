@@ -77,7 +77,11 @@ func (f *form) quote(o order, at int, err error, width int, long bool) []string 
 		rows = append(rows, put(f.look.faint, "Traffic adds "+f.offer.InPrice.Text+" in and "+f.offer.OutPrice.Text+" out per GB, within the budget."))
 	}
 	rows = append(rows, most, put(f.look.faint, "Only running time is billed: not the start, not a fault of the rig."))
-	return append(rows, put(f.look.faint, f.fields[f.at].label+": "+f.fields[f.at].help+"."))
+	hint := wrap(f.fields[f.at].label+": "+f.hint(o)+".", width)
+	for _, text := range hint[:min(len(hint), 2)] {
+		rows = append(rows, put(f.look.faint, text))
+	}
+	return rows
 }
 
 // amount is one line of the price.

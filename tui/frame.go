@@ -51,13 +51,15 @@ func (m *Model) lines() []string {
 
 // tabs names the pages.
 func (m *Model) tabs() string {
-	names := []string{"1 Market", "2 Leases", "3 Receipts", "4 Peers"}
+	names := []string{"1 Market", "2 Leases", "3 Receipts", "4 Peers", "5 Money"}
 	for i, name := range names {
 		switch {
 		case scope(i) == m.page:
 			names[i] = m.look.strong.on("[" + name + "]")
 		case m.width >= 60:
 			names[i] = " " + name + " "
+		case m.width < 48: // there is no room for all
+			names[i] = name[:1]
 		}
 	}
 	left := strings.Join(names, " ")
@@ -65,8 +67,11 @@ func (m *Model) tabs() string {
 		left = strings.Join(names, "")
 	}
 	right := ""
-	if m.link.state == linkAway {
+	switch {
+	case m.link.state == linkAway:
 		right = m.look.warn.on(m.link.word() + " ")
+	case m.height < roomy && m.alerts.top != "":
+		right = m.look.warn.on(fit(m.look.sign.warn+" "+m.alerts.top, max(0, m.width-span(left)-1), false, m.look.sign.more))
 	}
 	return spread(left, right, m.width)
 }
@@ -87,6 +92,9 @@ func (m *Model) body(width, height int) []string {
 			}
 			out = append(out[:height-1], m.look.warn.on(fit(" "+m.look.sign.warn+" "+m.stale(width), width, false, m.look.sign.more)))
 		}
+	}
+	if m.payment != nil {
+		out = m.payment.render(m.kit, width, height)
 	}
 	if m.help != nil {
 		out = m.help.render(m.look, m.Version, width, height)
@@ -122,6 +130,8 @@ func (m *Model) under(width, height int) []string {
 		return m.receipts.render(width, height)
 	case m.page == inPeers:
 		return m.peers.render(m.link.status, width, height)
+	case m.page == inMoney:
+		return m.ledger.render(width, height)
 	}
 	return m.offers.render(width, height)
 }
@@ -152,6 +162,9 @@ func (m *Model) gone(width int) []string {
 func (m *Model) bar() string {
 	if m.notice.text != "" {
 		return m.noticed()
+	}
+	if m.alerts.top != "" {
+		return m.look.warn.on(fit(" "+m.look.sign.warn+" "+m.alerts.top, m.width, false, m.look.sign.more))
 	}
 	dot := " " + m.look.sign.dot + " "
 	left := " " + m.link.word()
@@ -207,6 +220,8 @@ func (m *Model) rows() bool {
 		return m.receipts.lease.ID != ""
 	case inPeers:
 		return len(m.peers.list) > 0
+	case inMoney:
+		return len(m.ledger.entries) > 0
 	}
 	return true
 }

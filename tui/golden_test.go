@@ -137,7 +137,7 @@ func pictures() []picture {
 	second := func(keys ...string) func(s *screen) {
 		return func(s *screen) { s.press(keys...); s.pass(time.Second) }
 	}
-	return []picture{
+	return append([]picture{
 		{"start", held, nil, second()},
 		{"gone", off, nil, second()},
 		{"away", busy, nil, func(s *screen) { s.pass(time.Second); s.market.leave(); s.pass(time.Second) }},
@@ -185,7 +185,7 @@ func pictures() []picture {
 		{"help", busy, nil, second("?")},
 		{"market-ascii", busy, func(c *tui.Config) { c.ASCII = true }, second()},
 		{"leases-ascii", busy, func(c *tui.Config) { c.ASCII = true }, second("2")},
-	}
+	}, moneyPictures()...)
 }
 
 func TestScreens(t *testing.T) {
@@ -257,7 +257,7 @@ func TestAsciiScreensHaveNoOtherCharactersOfOurs(t *testing.T) {
 		f.leases = []view.Lease{lease(1, "rig-1", "running", 1_000_000)}
 		return f
 	}, 200, 50, func(c *tui.Config) { c.ASCII = true }, func(s *screen) {
-		for _, keys := range [][]string{{"1"}, {"2"}, {"3"}, {"4"}, {"?"}, {"esc", "1", "enter"}, {"enter"}} {
+		for _, keys := range [][]string{{"1"}, {"2"}, {"3"}, {"4"}, {"5"}, {"?"}, {"esc", "1", "enter"}, {"enter"}} {
 			s.press(keys...)
 			for _, r := range s.text() {
 				if r > 0x7e {

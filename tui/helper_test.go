@@ -48,6 +48,7 @@ func TestWritesNumbersInTheUnitThatTheyFill(t *testing.T) {
 func TestEveryReasonOfAnEndHasItsWords(t *testing.T) {
 	for _, r := range []market.Reason{
 		market.ReasonTakeback, market.ReasonCredit, market.ReasonDiskFull, market.ReasonRig, market.ReasonFault, market.ReasonOOM,
+		market.ReasonUnpaid, market.ReasonIdle,
 	} {
 		if got := tui.Endings(string(r)); got == string(r) {
 			t.Errorf("%s has no words", r)

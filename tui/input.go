@@ -10,6 +10,7 @@ func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 		return nil // meant for what was there before the dialog
 	}
 	m.notice = notice{}
+	m.looked()
 	if a == actNone {
 		return m.typed(k)
 	}
@@ -42,7 +43,7 @@ func (m *Model) do(s scope, a act) (cmd tea.Cmd, handled bool) {
 		return nil, true
 	case actRefresh:
 		return m.refresh(), true
-	case actOffers, actLeases, actReceipts, actPeers:
+	case actOffers, actLeases, actReceipts, actPeers, actMoney:
 		return m.turn(inOffers + scope(a-actOffers)), true
 	case actCopy:
 		return m.copy(s), true
@@ -60,6 +61,8 @@ func (m *Model) do(s scope, a act) (cmd tea.Cmd, handled bool) {
 		return m.doForm(a)
 	case inPrompt:
 		return m.doPrompt(a)
+	case inPay:
+		return nil, m.doPayment(a)
 	case inFilter:
 		return m.doFilter(a)
 	case inOffers, inDetail:
@@ -70,6 +73,8 @@ func (m *Model) do(s scope, a act) (cmd tea.Cmd, handled bool) {
 		return m.doReceipts(a)
 	case inPeers:
 		return nil, m.peers.do(a)
+	case inMoney, inAccount:
+		return m.doMoney(a)
 	}
 	return nil, false
 }
@@ -152,6 +157,8 @@ func (m *Model) doLeases(a act) (tea.Cmd, bool) {
 		return m.askStop(false), true
 	case actKill:
 		return m.askStop(true), true
+	case actPay:
+		return m.pay(), true
 	case actShell, actOpen, actFiles, actExtend, actKeep, actResume, actRemove:
 		return m.doInside(a), true
 	case actBills:
@@ -201,6 +208,11 @@ func (m *Model) copy(s scope) tea.Cmd {
 		id = m.receipts.lease.ID
 	case inPeers:
 		id = m.peers.chosen
+	case inMoney, inAccount:
+		e, _ := m.ledger.current()
+		id = e.Owner
+	case inPay:
+		id = m.payment.payload()
 	}
 	if id = clean(id); id == "" {
 		m.say("there is nothing to copy", true)

@@ -80,7 +80,7 @@ func (m *Model) tookInside(msg tea.Msg) tea.Cmd {
 	case copiedMsg:
 		return m.tookCopied(msg)
 	}
-	return nil
+	return m.tookMoney(msg)
 }
 
 // order makes the command of an order.

@@ -18,6 +18,7 @@ const (
 	actLeases
 	actReceipts
 	actPeers
+	actMoney
 	actBack
 	actUp
 	actDown
@@ -50,6 +51,8 @@ const (
 	actResume
 	actRemove
 	actExtend
+	actPay // money
+	actAccount
 )
 
 // scope is where the user is; it decides what a key means.
@@ -61,11 +64,14 @@ const (
 	inLeases
 	inReceipts
 	inPeers
+	inMoney
 	inDetail
 	inLog
+	inAccount
 	inAway // there is no agent, and nothing is known of it
 	inFilter
 	inForm
+	inPay
 	inPrompt
 	inDialog
 	inHelp
@@ -101,10 +107,11 @@ func everywhere() []binding {
 	return []binding{
 		bind(actHelp, "?", "?", "help", "this list of keys"),
 		bind(actQuit, "q ctrl+c", "q", "quit", "leave; jobs go on, the agent keeps them"),
-		bind(actOffers, "1", "1-4", "", "market, leases, receipts, peers"),
+		bind(actOffers, "1", "1-5", "", "market, leases, receipts, peers, money"),
 		bind(actLeases, "2", "", "", ""),
 		bind(actReceipts, "3", "", "", ""),
 		bind(actPeers, "4", "", "", ""),
+		bind(actMoney, "5", "", "", ""),
 		bind(actRefresh, "r ctrl+r", "r", "", "ask again now; where the agent is gone, start it"),
 	}
 }
@@ -177,6 +184,7 @@ func ownOfJobs(s scope) []binding {
 		return slices.Concat([]binding{
 			bind(actLog, "enter l", "enter", "log", "the job's whole output"),
 			bind(actStop, "x", "x", "stop", "end the job: SIGTERM, and after the notice SIGKILL"),
+			bind(actPay, "p", "p", "pay", "pay what the rig asks for, or what you owe it; shows what is waiting for you"),
 			bind(actBills, "b", "b", "receipts", "the receipts of this lease"),
 			bind(actShell, "s", "s", "shell", "a shell inside the job; ~. at the beginning of a line leaves it"),
 			bind(actOpen, "o", "o", "open", "carry a port of the job to this machine, and copy the link"),
@@ -205,6 +213,24 @@ func ownOfJobs(s scope) []binding {
 		return slices.Concat([]binding{
 			bind(actCopy, "y", "y", "copy key", "copy the chosen program's key"),
 		}, moves("move"))
+	case inMoney:
+		return slices.Concat([]binding{
+			bind(actAccount, "enter l", "enter", "account", "the leases and the payments of this account"),
+			bind(actExport, "e", "e", "invoice", "write the account's invoice into a file"),
+			bind(actCopy, "y", "y", "copy key", "copy the owner's key"),
+		}, moves("move"))
+	case inAccount:
+		return slices.Concat([]binding{
+			bind(actBack, "esc l enter", "esc", "back", "back to the accounts"),
+			bind(actExport, "e", "e", "invoice", "write this invoice into a file"),
+			bind(actCopy, "y", "y", "copy key", "copy the owner's key"),
+		}, moves("move"))
+	case inPay:
+		return slices.Concat([]binding{
+			bind(actCopy, "y", "y", "copy", "copy what the code holds, or the text where there is none"),
+			bind(actBack, "esc p q", "esc", "back", "back; the rig waits on"),
+			bind(actQuit, "ctrl+c", "ctrl+c", "", "leave"),
+		}, moves("scroll"))
 	}
 	return nil
 }
@@ -238,7 +264,7 @@ func (t theme) named(show string) string {
 // needsRow reports whether an act is one on a row of a list.
 func needsRow(do act) bool {
 	switch do {
-	case actUp, actLeft, actRent, actDetail, actSort, actCopy, actLog, actStop, actBills, actExport, actShell, actOpen, actFiles:
+	case actUp, actLeft, actRent, actDetail, actSort, actCopy, actLog, actStop, actBills, actExport, actShell, actOpen, actFiles, actPay, actAccount:
 		return true
 	}
 	return false

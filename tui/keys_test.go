@@ -62,7 +62,7 @@ func TestFootersAlwaysSayHowToLeave(t *testing.T) {
 // keysOfAll are keys that a user may press, meant or not.
 var keysOfAll = []string{
 	"enter", "esc", "tab", "shift+tab", "up", "down", "left", "right", "pgup", "pgdown", "home", "end", "backspace", "ctrl+d", "ctrl+u", "ctrl+r",
-	"ctrl+k", "ctrl+w", "ctrl+a", "1", "2", "3", "4", "?", "r", "/", "d", "s", "S", "x", "X", "y", "n", "b", "e", "l", "j", "k", "g", "G", "space",
+	"ctrl+k", "ctrl+w", "ctrl+a", "1", "2", "3", "4", "5", "p", "?", "r", "/", "d", "s", "S", "x", "X", "y", "n", "b", "e", "l", "j", "k", "g", "G", "space",
 	"a", "0", "9", ".", "=", ">", "<", "(", "'", "\"", "学", "é", "👍", "\u0301",
 }
 
@@ -83,7 +83,7 @@ func TestNoRowOfKeysBreaksTheScreens(t *testing.T) {
 
 // walk takes steps and says what broke.
 func walk(t *testing.T, steps []string) (why string) {
-	open(t, busy, 80, 24, nil, func(s *screen) {
+	open(t, moneyed, 80, 24, nil, func(s *screen) {
 		width, height := 80, 24
 		for i, step := range steps {
 			if n, _ := fmt.Sscanf(step, "size %d %d", &width, &height); n == 2 {

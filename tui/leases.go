@@ -31,6 +31,9 @@ func rank(state string) int { return slices.Index(phases, state) }
 // open reports whether a lease is not over.
 func open(l view.Lease) bool { return l.State != string(market.JobEnded) && l.State != stateRefused }
 
+// dryMark is how long a job had run without money when the rig said so.
+type dryMark struct{ ms, at int64 }
+
 type (
 	// leasesMsg answers a question for all leases.
 	leasesMsg struct {
@@ -60,6 +63,7 @@ type leases struct {
 	began   map[string]map[int]int64 // by attempt: when the job came into each phase, as far as it was seen
 	links   map[string][]string      // by lease: ports that are carried to this machine
 	copies  map[string]view.Progress // by lease: how far a copy is
+	dry     map[string]dryMark       // by bid: since when its job runs without money
 	chosen  string                   // the bid of the chosen lease; it survives every refresh
 	known   bool
 	err     error
@@ -71,7 +75,7 @@ type leases struct {
 }
 
 func newLeases(k *kit) leases {
-	return leases{kit: k, tail: tail{kit: k}, began: map[string]map[int]int64{}, links: map[string][]string{}, copies: map[string]view.Progress{}}
+	return leases{kit: k, tail: tail{kit: k}, began: map[string]map[int]int64{}, links: map[string][]string{}, copies: map[string]view.Progress{}, dry: map[string]dryMark{}}
 }
 
 func (l *leases) load(epoch int) tea.Cmd {
@@ -110,6 +114,12 @@ func (l *leases) change(one view.Lease) {
 
 // note remembers when a job came into its phase.
 func (l *leases) note(one view.Lease) {
+	switch d, known := l.dry[one.Bid]; {
+	case one.Pay == nil || one.Pay.DryMs <= 0:
+		delete(l.dry, one.Bid)
+	case !known || d.ms != one.Pay.DryMs:
+		l.dry[one.Bid] = dryMark{one.Pay.DryMs, l.Clock().UnixMilli()}
+	}
 	if at := rank(one.State); at >= 0 {
 		if l.began[attempt(one)] == nil {
 			l.began[attempt(one)] = map[int]int64{}

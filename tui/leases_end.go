@@ -48,6 +48,7 @@ func endings(reason string) string {
 		market.ReasonStart: "the rig could not start the job", market.ReasonLost: "the rig lost the job", market.ReasonOOM: "it used too much memory",
 		market.ReasonFault: "a card failed", market.ReasonRig: "the rig's owner ended it", market.ReasonTakeback: "the rig's owner took the card back",
 		market.ReasonCredit: "you owe this rig as much as its owner allows", market.ReasonDiskFull: "its disk was full",
+		market.ReasonUnpaid: "what was paid ahead was used up, and no more came", market.ReasonIdle: "its cards did nothing for as long as you allowed",
 	}
 	if w, ok := words[market.Reason(reason)]; ok {
 		return w

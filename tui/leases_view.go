@@ -15,7 +15,7 @@ func (l *leases) render(width, height int) []string {
 		return block(indent(l.empty(width-4)), width, height)
 	}
 	if l.whole {
-		out := l.about(one, width, height >= 16)
+		out := l.about(one, width, max(10, height/2), height >= 16)
 		return append(out, l.tail.render(width, height-len(out))...)
 	}
 	if height < 12 {
@@ -24,7 +24,7 @@ func (l *leases) render(width, height int) []string {
 	rows := max(4, min(len(l.list)+1, height/3))
 	out := show(&l.grid, l.look, l.columns(width), len(l.list), l.row, width, rows)
 	out = append(out, l.look.faint.on(strings.Repeat(l.look.sign.rule, width)))
-	out = append(out, l.about(one, width, true)...)
+	out = append(out, l.about(one, width, height-len(out), true)...)
 	return append(out, l.tail.render(width, height-len(out))...)
 }
 
@@ -97,9 +97,55 @@ func (l *leases) age(v *view.Lease) string {
 	return lasting(l.Clock().UnixMilli() - v.Since)
 }
 
-// about tells what the chosen lease is and how it goes.
-func (l *leases) about(one view.Lease, width int, long bool) []string {
+// about tells what the chosen lease is and how it goes, in at most so many lines where it is long.
+func (l *leases) about(one view.Lease, width, room int, long bool) []string {
 	put := func(p paint, text string) string { return p.on(fit(" "+text, width, false, l.look.sign.more)) }
+	out := []string{put(l.look.strong, l.heading(one))}
+	if !long {
+		return append(out, line(" "+l.progress(one), width))
+	}
+	out = append(out, line(" "+l.path(one), width), line(" "+l.money(one, width-2), width))
+	var rest []string
+	for _, text := range l.cardUse(one) {
+		rest = append(rest, line(" "+text, width))
+	}
+	if text := use(one); text != "" {
+		rest = append(rest, put(paint{}, text))
+	}
+	for _, text := range l.inside(one, width-2) {
+		rest = append(rest, line(" "+text, width))
+	}
+	if text, bad := outcome(one, l.clock); text != "" {
+		color := l.look.faint
+		if bad {
+			color = l.look.warn
+			text = l.look.sign.warn + " " + text
+		}
+		lines := wrap(text, max(1, width-2))
+		for _, t := range lines[:min(len(lines), 2)] {
+			rest = append(rest, put(color, t))
+		}
+	}
+	if text := l.trouble(one); text != "" {
+		lines := wrap(l.look.sign.warn+" "+text, max(1, width-2))
+		for _, t := range lines[:min(len(lines), 2)] {
+			rest = append(rest, put(l.look.warn, t))
+		}
+	}
+	stakes := l.stakes(one, width-2, room >= 24)
+	for _, text := range stakes[:min(len(stakes), max(2, room-len(out)-len(rest)-4))] { // the log has a heading and three lines at least
+		out = append(out, line(" "+text, width))
+	}
+	out = append(out, rest[:max(0, min(len(rest), room-len(out)-2))]...)
+	log := "log"
+	if l.tail.back > 0 {
+		log = "log, " + strconv.Itoa(l.tail.back) + " lines above its end"
+	}
+	return append(out, l.look.faint.on(fit(l.look.sign.rule+l.look.sign.rule+" "+log+" "+strings.Repeat(l.look.sign.rule, width), width, false, l.look.sign.rule)))
+}
+
+// heading names a lease and what runs in it.
+func (l *leases) heading(one view.Lease) string {
 	what := short(one.ID)
 	if what == "" {
 		what = "bid " + short(one.Bid)
@@ -114,43 +160,7 @@ func (l *leases) about(one view.Lease, width int, long bool) []string {
 	if len(one.Args) > 0 {
 		what += ": " + clean(strings.Join(one.Args, " "))
 	}
-	out := []string{put(l.look.strong, what)}
-	if !long {
-		return append(out, line(" "+l.progress(one), width))
-	}
-	out = append(out, line(" "+l.path(one), width), line(" "+l.money(one, width-2), width))
-	for _, text := range l.cardUse(one) {
-		out = append(out, line(" "+text, width))
-	}
-	if text := use(one); text != "" {
-		out = append(out, put(paint{}, text))
-	}
-	for _, text := range l.inside(one, width-2) {
-		out = append(out, line(" "+text, width))
-	}
-	if text, bad := outcome(one, l.clock); text != "" {
-		color := l.look.faint
-		if bad {
-			color = l.look.warn
-			text = l.look.sign.warn + " " + text
-		}
-		lines := wrap(text, max(1, width-2))
-		for _, t := range lines[:min(len(lines), 2)] {
-			out = append(out, put(color, t))
-		}
-	}
-	if text := l.trouble(one); text != "" {
-		lines := wrap(l.look.sign.warn+" "+text, max(1, width-2))
-		for _, t := range lines[:min(len(lines), 2)] {
-			out = append(out, put(l.look.warn, t))
-		}
-	}
-	log := "log"
-	if l.tail.back > 0 {
-		log = "log, " + strconv.Itoa(l.tail.back) + " lines above its end"
-	}
-	out = append(out, l.look.faint.on(fit(l.look.sign.rule+l.look.sign.rule+" "+log+" "+strings.Repeat(l.look.sign.rule, width), width, false, l.look.sign.rule)))
-	return out
+	return what
 }
 
 // progress is path and money in one short line.

@@ -13,13 +13,16 @@ type Model struct {
 	link     link
 	width    int
 	height   int
-	page     scope // inOffers, inLeases, inReceipts or inPeers
+	page     scope // inOffers, inLeases, inReceipts, inPeers or inMoney
 	offers   offers
 	leases   leases
 	receipts receipts
 	peers    peers
+	ledger   ledger
+	alerts   alerts
 	form     *form            // over the market's page
 	drafts   map[string]*form // by rig: what was typed into a form and not sent
+	payment  *payment         // over a page: what a person must pay
 	prompt   *prompt          // over a page
 	dialog   *dialog          // over everything
 	help     *help
@@ -41,6 +44,7 @@ func newModel(ctx context.Context, stop context.CancelFunc, c Config) *Model {
 	k := &kit{Config: c.filled(), look: newTheme(c.NoColor, c.ASCII), ctx: ctx, stop: stop}
 	return &Model{
 		kit: k, link: link{kit: k}, offers: newOffers(k), leases: newLeases(k), receipts: receipts{kit: k}, peers: peers{kit: k},
+		ledger: ledger{kit: k}, alerts: alerts{seen: map[string]bool{}},
 		drafts: map[string]*form{},
 	}
 }
@@ -113,6 +117,8 @@ func (m *Model) scope() scope {
 		return inHelp
 	case m.prompt != nil:
 		return inPrompt
+	case m.payment != nil:
+		return inPay
 	case m.form != nil:
 		return inForm
 	case m.link.state == linkAway && !m.anything():
@@ -123,6 +129,8 @@ func (m *Model) scope() scope {
 		return inDetail
 	case m.page == inLeases && m.leases.whole:
 		return inLog
+	case m.page == inMoney && m.ledger.whole:
+		return inAccount
 	}
 	return m.page
 }

@@ -65,6 +65,7 @@ type offersMsg struct {
 type offerMsg struct {
 	asked view.Offer
 	offer view.Offer
+	past  *view.History // with its rig's owner; nil where it is not known
 	err   error
 }
 
@@ -74,8 +75,9 @@ type offers struct {
 	grid
 	filter   filter
 	shelf    shelf
-	chosen   view.Offer // stays chosen over refreshes; empty before the first list
-	detail   view.Offer // what is known of it
+	chosen   view.Offer    // stays chosen over refreshes; empty before the first list
+	detail   view.Offer    // what is known of it
+	past     *view.History // with the rig's owner of the detail; nil where it is not known
 	sort     int
 	reversed bool
 	known    bool // a list has come
@@ -152,7 +154,13 @@ func (o *offers) inspect() tea.Cmd {
 	o.fetching = true
 	return o.ask(func(ctx context.Context) tea.Msg {
 		d, err := o.Market.Offer(ctx, c.Hash)
-		return offerMsg{c, d, err}
+		m := offerMsg{asked: c, offer: d, err: err}
+		if err == nil && d.Owner != "" {
+			if h, err := o.Market.History(ctx, d.Owner); err == nil { // an agent that cannot tell leaves the line out
+				m.past = &h
+			}
+		}
+		return m
 	})
 }
 
@@ -160,7 +168,7 @@ func (o *offers) inspect() tea.Cmd {
 func (o *offers) learn(m offerMsg) (again bool) {
 	o.fetching = false
 	if m.err == nil {
-		o.detail = m.offer
+		o.detail, o.past = m.offer, m.past
 	}
 	return m.asked.Hash != o.chosen.Hash
 }

@@ -24,11 +24,12 @@ type (
 		list  []view.Receipt
 		err   error
 	}
-	// exportMsg is the outcome of writing evidence.
+	// exportMsg is the outcome of writing a file.
 	exportMsg struct {
-		path  string
-		bytes int
-		err   error
+		path   string
+		bytes  int
+		judged bool // it is evidence
+		err    error
 	}
 )
 
@@ -108,20 +109,27 @@ func (r *receipts) export() tea.Cmd {
 		if err != nil {
 			return exportMsg{err: err}
 		}
-		path, err := filepath.Abs(filepath.Join(folder, "lease-"+short(id)+".evidence"))
-		if err == nil {
-			err = replaceFile(path, data)
-		}
-		if err != nil {
-			err = market.NewError(market.CodeBadRequest, "why", fmt.Sprintf("the evidence is not written: %v", err))
-		}
-		return exportMsg{path, len(data), err}
+		m := export(folder, "lease-"+short(id)+".evidence", data)
+		m.judged = true
+		return m
 	})
+}
+
+// export writes a file into a folder, whole or not at all.
+func export(folder, name string, data []byte) exportMsg {
+	path, err := filepath.Abs(filepath.Join(folder, name))
+	if err == nil {
+		err = replaceFile(path, data)
+	}
+	if err != nil {
+		err = market.NewError(market.CodeBadRequest, "why", fmt.Sprintf("the file is not written: %v", err))
+	}
+	return exportMsg{path: path, bytes: len(data), err: err}
 }
 
 // replaceFile writes a file whole or leaves the old one.
 func replaceFile(path string, data []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".evidence-*")
+	f, err := os.CreateTemp(filepath.Dir(path), ".haggle-*")
 	if err != nil {
 		return err
 	}
@@ -236,6 +244,8 @@ func (r *receipts) columns() []column[*view.Receipt] {
 		{title: "DISK", rank: 7, width: 8, right: true, cell: func(v *view.Receipt) string { return v.Bill.Disk.String() }},
 		{title: "TRAFFIC", rank: 8, width: 8, right: true, cell: func(v *view.Receipt) string { return (v.Bill.In + v.Bill.Out).String() }},
 		{title: "TOTAL", width: 12, grow: 4, right: true, cell: func(v *view.Receipt) string { return money(v.Total) }, paint: func(*view.Receipt) paint { return r.look.strong }},
-		{title: "END", rank: 2, width: 17, grow: 20, cell: end},
+		{title: "PAID", rank: 9, width: 9, right: true, cell: func(v *view.Receipt) string { return v.Paid.Text }},
+		{title: "END", rank: 2, width: 17, grow: 3, cell: end},
+		{title: "NOT BILLED", rank: 10, width: 16, grow: 40, cell: func(v *view.Receipt) string { return unbilled(v.Unbilled) }},
 	}
 }

@@ -27,10 +27,12 @@ func (m *Model) tookStatus(msg statusMsg) tea.Cmd {
 	if msg.err != nil { // it answers, though not this
 		msg.status = m.link.status
 	}
-	if !m.link.up(msg.status) {
+	news := m.link.up(msg.status)
+	m.alerts.take(m.link.status.Alerts, m.leases.list)
+	if !news {
 		return nil
 	}
-	m.offers.asking, m.receipts.asking, m.peers.asking = false, false, false
+	m.offers.asking, m.receipts.asking, m.peers.asking, m.ledger.asking = false, false, false, false
 	m.leases.tail.forget()
 	return tea.Batch(m.link.watch(), m.link.poll(true), m.offers.load(m.link.epoch), m.leases.load(m.link.epoch), m.entered())
 }
@@ -43,6 +45,8 @@ func (m *Model) tookChanges(msg changesMsg) tea.Cmd {
 	for _, l := range msg.leases {
 		m.leases.change(l)
 	}
+	m.alerts.take(m.link.status.Alerts, m.leases.list)
+	m.renewPayment()
 	if msg.closed {
 		return m.link.lost(errGone)
 	}
@@ -73,6 +77,8 @@ func (m *Model) entered() tea.Cmd {
 		return tea.Batch(m.receipts.load(), m.seen())
 	case inPeers:
 		return tea.Batch(m.peers.load(), m.link.probe(false))
+	case inMoney:
+		return tea.Batch(m.ledger.load(), m.seen())
 	}
 	return m.seen()
 }
@@ -90,6 +96,8 @@ func (m *Model) poll(msg pollMsg) tea.Cmd {
 		cmds = append(cmds, m.offers.load(m.link.epoch))
 	case inPeers:
 		cmds = append(cmds, m.peers.load())
+	case inMoney:
+		cmds = append(cmds, m.ledger.load())
 	}
 	return tea.Batch(append(cmds, m.link.poll(soon))...)
 }
@@ -127,7 +135,7 @@ func (m *Model) renewForm() {
 		return
 	}
 	before, _, _ := m.form.order()
-	m.form.renew(m.offers.about())
+	m.form.renew(m.offers.about(), m.link.status.Methods)
 	after, _, err := m.form.order()
 	if m.dialog != nil && (err != nil || after.bill.Total != before.bill.Total || after.budget != before.budget) {
 		m.dialog = nil
@@ -140,6 +148,8 @@ func (m *Model) tookLeases(msg leasesMsg) tea.Cmd {
 		return nil
 	}
 	m.leases.take(msg)
+	m.alerts.take(m.link.status.Alerts, m.leases.list)
+	m.renewPayment()
 	if cmd := m.check(msg.err); cmd != nil {
 		return cmd
 	}
@@ -194,7 +204,11 @@ func (m *Model) tookExport(msg exportMsg) tea.Cmd {
 		m.fault(msg.err)
 		return m.check(msg.err)
 	}
-	m.say("wrote "+msg.path+", "+strconv.Itoa(msg.bytes)+" bytes; `haggle verify` checks it", false)
+	text := "wrote " + msg.path + ", " + strconv.Itoa(msg.bytes) + " bytes"
+	if msg.judged {
+		text += "; `haggle verify` checks it"
+	}
+	m.say(text, false)
 	return nil
 }
 

@@ -27,6 +27,7 @@ func (p paint) on(s string) string {
 // nothing is said by a colour alone.
 type theme struct {
 	strong, faint, accent, good, warn, bad, cursor paint
+	code                                           paint // of a QR code, which must be light and dark whatever the terminal is
 	sign                                           signs
 }
 
@@ -38,6 +39,7 @@ type signs struct {
 	corners                         [4]string
 	updown, sides, caret            string // keys and the text cursor
 	ascending, descending           string
+	block, upper, lower             string // halves of a cell, for pictures; empty where there are none
 }
 
 func newTheme(noColor, ascii bool) theme {
@@ -55,10 +57,12 @@ func newTheme(noColor, ascii bool) theme {
 		warn:   newPaint(colored("3").Bold(true)),
 		bad:    newPaint(colored("1").Bold(true)),
 		cursor: newPaint(lipgloss.NewStyle().Reverse(true)),
+		code:   newPaint(onDark(colored("15"), noColor)),
 		sign: signs{
 			mark: "▌", ok: "✓", bad: "✗", warn: "!", now: "●", later: "○", more: "…", times: "×", dot: "·", next: "→",
 			full: "━", empty: "─", rule: "─", side: "│", degree: "°", corners: [4]string{"┌", "┐", "└", "┘"},
 			updown: "↑↓", sides: "←→", caret: "█", ascending: "↑", descending: "↓",
+			block: "█", upper: "▀", lower: "▄",
 		},
 	}
 	if ascii {
@@ -69,6 +73,13 @@ func newTheme(noColor, ascii bool) theme {
 		}
 	}
 	return t
+}
+
+func onDark(s lipgloss.Style, noColor bool) lipgloss.Style {
+	if noColor {
+		return s
+	}
+	return s.Background(lipgloss.Color("0"))
 }
 
 // gauge is a bar of twelve columns that is full at 1000 permille.

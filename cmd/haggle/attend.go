@@ -23,7 +23,7 @@ func (p *program) attend(ctx context.Context, l view.Lease, asJSON bool) error {
 	watched := make(chan view.Lease)
 	failed := make(chan error, 1)
 	go func() { failed <- watcher.watch(within, l.ID, watched) }()
-	a := attendance{program: p, lease: l, log: log, json: asJSON, sending: p.meter("sending", asJSON)}
+	a := attendance{program: p, lease: l, log: log, json: asJSON, sending: p.meter("sending", asJSON), money: payTeller{program: p}}
 	err := a.wait(ctx, copied, watched, failed)
 	a.sending.clear()
 	switch {
@@ -56,8 +56,9 @@ type attendance struct {
 	told    string // the state that was told last
 	full    bool   // that the disk is full was told
 	sending *meter // what is sent before the start
-	seen    int64  // bytes of the log, and of what is collected, at the last look
-	expired bool   // after the job's end nothing more came in time
+	money   payTeller
+	seen    int64 // bytes of the log, and of what is collected, at the last look
+	expired bool  // after the job's end nothing more came in time
 }
 
 // wait returns when the job has ended, its log is copied and its final receipt is there, or was waited for long enough.
@@ -143,6 +144,7 @@ func (a *attendance) tell() {
 		a.full = true
 		a.Say("%s", fullDisk(a.lease))
 	}
+	a.money.tell(a.lease)
 	if a.lease.State == a.told || a.ended() || a.lease.State == string(market.JobGranted) {
 		return
 	}
@@ -178,6 +180,9 @@ func (a *attendance) end() error {
 	}
 	if !a.json {
 		a.Say("lease %s ended: %s; billed %s, %s, %s", short(l.ID), how, lasting(l.BilledMs), money(l.Spent), receipt)
+		if l.Pay != nil && l.Pay.Balance.Micro > 0 {
+			a.Say("%s of what was paid are left with its owner, for another lease: `haggle ledger`", money(l.Pay.Balance))
+		}
 		a.sayBrought(l)
 	}
 	switch {
@@ -199,6 +204,9 @@ func (a *attendance) end() error {
 func (a *attendance) paused() error {
 	l := a.lease
 	if !a.json {
+		if l.Reason == string(market.ReasonUnpaid) {
+			a.Say("what was paid is used up: `haggle pay %s` pays more", called(l))
+		}
 		a.Say("lease %s is paused: its disk is kept. `haggle resume %s` starts the job again, `haggle rm %s` destroys the disk", short(l.ID), called(l), called(l))
 	}
 	if l.Exit == nil {

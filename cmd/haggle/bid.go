@@ -34,6 +34,7 @@ func (p *program) bidCommand() *cobra.Command {
 		return p.printBid(l, f.json)
 	})
 	f.register(c)
+	_ = c.RegisterFlagCompletionFunc("pay", p.methodWords) // it fails only for a flag that is not there
 	c.Flags().BoolVar(&f.json, "json", false, "print the lease as JSON")
 	return c
 }
@@ -67,6 +68,9 @@ func (p *program) bid(ctx context.Context, b view.BidRequest, quiet bool) (view.
 		return l, nil
 	}
 	p.Say("lease %s on %s: %s at %s per slot-hour, budget %s", named(l), clean(l.Rig), clean(cards(l.Slots, l.Model, l.Simulated, l.Isolation)), money(l.Price), money(l.Budget))
+	if l.Pay != nil && l.Pay.Method != "" {
+		p.Say("it is paid ahead by %s as it runs; `haggle leases %s` shows the most that you can lose", clean(l.Pay.Method), called(l))
+	}
 	return l, nil
 }
 

@@ -17,14 +17,22 @@ import (
 
 func (p *program) exportCommand() *cobra.Command {
 	var file string
+	var redact bool
 	c := p.action(&cobra.Command{
-		Use:     "export LEASE",
-		Short:   "write all that both sides signed into a file",
-		Long:    "Write offer, bid, lease and receipts, as they were signed, into a file that anyone can check with `haggle verify`.",
-		Example: "  haggle export 3f9a12c4\n  haggle export 3f9a12c4 -o bill.evidence\n  haggle export 3f9a12c4 -o - | ssh judge haggle verify -",
+		Use:   "export LEASE",
+		Short: "write all that both sides signed into a file",
+		Long: "Write offer, bid, lease, receipts, payments and all else that was signed into a file that anyone can check with `haggle\n" +
+			"verify`. --redact leaves out what the bill does not need: the offer, the bid, and the receipts and payments before the\n" +
+			"newest. The verdict is the same.",
+		Example: "  haggle export 3f9a12c4\n  haggle export 3f9a12c4 --redact\n  haggle export 3f9a12c4 -o bill.evidence\n  haggle export 3f9a12c4 -o - | ssh judge haggle verify -",
 		Args:    cli.Words(1, 1, "LEASE"),
 	}, func(ctx context.Context, args []string) error {
-		data, err := ask(ctx, p, func(c *api.AgentClient) ([]byte, error) { return c.Evidence(ctx, args[0]) })
+		data, err := ask(ctx, p, func(c *api.AgentClient) ([]byte, error) {
+			if redact {
+				return c.Redacted(ctx, args[0])
+			}
+			return c.Evidence(ctx, args[0])
+		})
 		if err != nil {
 			return err
 		}
@@ -44,6 +52,7 @@ func (p *program) exportCommand() *cobra.Command {
 		return nil
 	})
 	c.Flags().StringVarP(&file, "output", "o", "", "file to write, - for stdout (default lease-ID.evidence)")
+	c.Flags().BoolVar(&redact, "redact", false, "leave out offer, bid, and the receipts and payments before the newest")
 	return c
 }
 

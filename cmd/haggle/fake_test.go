@@ -50,7 +50,7 @@ func runFake(ctx context.Context, c config.Agent, version string, log *slog.Logg
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	a := &fakeAgent{home: c.Paths.Home, end: cancel, changes: make(chan view.Lease, 100), job: &fakeJob{done: make(chan struct{})}}
+	a := &fakeAgent{home: c.Paths.Home, end: cancel, changes: make(chan view.Lease, 100), job: &fakeJob{done: make(chan struct{})}, watched: make(chan struct{}, 1)}
 	if has("crashed") {
 		a.begin([]string{"count"})
 	}
@@ -59,7 +59,8 @@ func runFake(ctx context.Context, c config.Agent, version string, log *slog.Logg
 
 // fakeAgent keeps one job. What it does is in the job's first argument:
 // count writes three lines and ends; hang waits to be stopped; crash ends the agent in mid-log; lost never runs; open ends
-// without a final receipt; fill fills its disk and fails; taken is in its notice, for the rig's owner takes the card back.
+// without a final receipt; fill fills its disk and fails; taken is in its notice, for the rig's owner takes the card back; slices is
+// paid ahead and has been through everything that paying can bring; ahead waits for a person to pay.
 type fakeAgent struct {
 	home    string
 	end     func()
@@ -69,7 +70,10 @@ type fakeAgent struct {
 	mu      sync.Mutex
 	job     *fakeJob
 	known   bool
-	asked   string // a dash for each time that offers were asked for
+	money   fakeMoney
+	watched chan struct{} // full once a watcher has come and has seen the present state
+	watcher bool          // one has come
+	asked   string        // a dash for each time that offers were asked for
 }
 
 type fakeJob struct {
@@ -87,6 +91,11 @@ func (a *fakeAgent) begin(args []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.known = true
+	a.watcher = false
+	select {
+	case <-a.watched: // by a watcher of the job before
+	default:
+	}
 	a.job.args = args
 	a.job.lease = view.Lease{
 		ID: leaseID(), Rig: "rig-1", RigKey: market.KeyOf(markettest.Rig()).String(), Model: "RTX_4090", Slots: 1, Image: "lab", Args: args,
@@ -144,6 +153,13 @@ func (a *fakeAgent) live() {
 		})
 		a.over("disk_full", 1, "final")
 		return
+	case "slices":
+		a.slices()
+		return
+	case "ahead":
+		a.ahead()
+		a.mark("ahead")
+		return
 	case "taken":
 		a.state(func(l *view.Lease) { l.State, l.Reason, l.EndsBy = "stopping", "takeback", markettest.Now })
 		a.mark("taken")
@@ -185,6 +201,7 @@ func (a *fakeAgent) Status(context.Context) (view.AgentStatus, error) {
 	return view.AgentStatus{
 		Version: "1", PID: 7, Home: a.home, Uptime: 90, Offers: 2, Leases: 1,
 		Network: view.Network{Name: network, Key: "12D3KooWx", Addrs: []string{"/ip4/127.0.0.1/tcp/1"}, Reason: "no peer answers"},
+		Methods: a.money.methods(), Alerts: a.money.alerts(),
 	}, nil
 }
 
@@ -236,6 +253,10 @@ func (a *fakeAgent) Lease(_ context.Context, id string) (view.Lease, error) {
 	if !a.known || id != a.job.lease.Name && !strings.HasPrefix(a.job.lease.ID, strings.TrimPrefix(id, "lease-")) {
 		return view.Lease{}, market.NewError(market.CodeLeaseUnknown, "lease", id)
 	}
+	if a.watcher {
+		a.watcher = false
+		a.watched <- struct{}{}
+	}
 	return a.job.lease, nil
 }
 
@@ -280,6 +301,9 @@ func (a *fakeAgent) Peers(context.Context) ([]view.Peer, error) {
 }
 
 func (a *fakeAgent) Watch(ctx context.Context) <-chan view.Lease {
+	a.mu.Lock()
+	a.watcher = len(a.watched) == 0
+	a.mu.Unlock()
 	out := make(chan view.Lease)
 	go func() {
 		defer close(out)

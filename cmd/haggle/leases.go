@@ -21,11 +21,24 @@ const recent = 24 * time.Hour
 func (p *program) leasesCommand() *cobra.Command {
 	var all, asJSON bool
 	c := p.action(&cobra.Command{
-		Use:     "leases",
-		Short:   "list your leases, newest first",
-		Long:    "List the leases that are open and those that ended within a day, newest first.",
-		Example: "  haggle leases\n  haggle leases --all --json",
-	}, func(ctx context.Context, _ []string) error {
+		Use:   "leases [LEASE]",
+		Short: "list your leases, newest first, or show one",
+		Long: "List the leases that are open and those that ended within a day, newest first, or show one with all that is known of its\n" +
+			"money. AT-RISK is the most that you can lose now by the rig's fault, PAID what the rig has signed payments for, LEFT what of\n" +
+			"it is not used.",
+		Example: "  haggle leases\n  haggle leases train\n  haggle leases --all --json",
+		Args:    cli.Words(0, 1, "LEASE"),
+	}, func(ctx context.Context, args []string) error {
+		if len(args) > 0 {
+			l, err := ask(ctx, p, func(c *api.AgentClient) (view.Lease, error) { return c.Lease(ctx, args[0]) })
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				return p.JSON(l)
+			}
+			return p.printLease(l)
+		}
 		list, err := p.leases(ctx, all)
 		if err != nil {
 			return err
@@ -68,9 +81,19 @@ func (p *program) printLeases(list []view.Lease) error {
 	used := slices.ContainsFunc(list, func(l view.Lease) bool { return l.DiskUsed > 0 })
 	online := slices.ContainsFunc(list, func(l view.Lease) bool { return l.In > 0 || l.Out > 0 })
 	named := slices.ContainsFunc(list, func(l view.Lease) bool { return l.Name != "" })
+	paid := slices.ContainsFunc(list, func(l view.Lease) bool { return l.Pay != nil })
+	risky := slices.ContainsFunc(list, func(l view.Lease) bool {
+		return l.Risk != nil && (l.Risk.Lose.Micro > 0 || l.State != string(market.JobEnded))
+	})
 	header := "LEASE RIG GPU STATE EXIT BILLED COST SIGNED DEBT"
 	if named {
 		header = "NAME " + header
+	}
+	if paid {
+		header += " PAID LEFT"
+	}
+	if risky {
+		header += " AT-RISK"
 	}
 	if used {
 		header += " DISK"
@@ -90,6 +113,12 @@ func (p *program) printLeases(list []view.Lease) error {
 		}
 		if named {
 			row = append([]string{l.Name}, row...)
+		}
+		if paid {
+			row = append(row, paidAndLeft(l)...)
+		}
+		if risky {
+			row = append(row, atRisk(l))
 		}
 		if used {
 			row = append(row, diskUse(l))
@@ -116,6 +145,17 @@ func state(l view.Lease) string {
 	}
 	if l.Attempt > 0 && !isPaused(l) && l.State != string(market.JobEnded) {
 		text += ", start " + strconv.Itoa(l.Attempt+1)
+	}
+	if l.Serves != "" {
+		text += ", as deputy of " + l.Serves[max(0, len(l.Serves)-8):]
+	}
+	if l.Pay != nil && l.Pay.Asked != nil && (l.State != string(market.JobEnded) || l.Pay.Asked.State != sliceFailed) {
+		a := *l.Pay.Asked
+		if a.State == sliceWaiting {
+			text += ", " + awaited(a) // what to do fills a page: the lease itself shows it
+		} else {
+			text += ", " + asked(a)
+		}
 	}
 	if l.EndsBy > 0 {
 		text += ", ends by " + clock(l.EndsBy)
@@ -144,6 +184,9 @@ func traffic(l view.Lease) string {
 	}
 	return cli.Bytes(l.In) + " in, " + cli.Bytes(l.Out) + " out"
 }
+
+// moment writes a wall time with its day for the person at this machine.
+func moment(ms int64) string { return time.UnixMilli(ms).Local().Format(time.DateTime) }
 
 // clock writes a wall time for the person at this machine.
 func clock(ms int64) string { return time.UnixMilli(ms).Local().Format(time.TimeOnly) }

@@ -38,7 +38,10 @@ func TestScripts(t *testing.T) {
 			e.Setenv("LEASE", leaseID()[:8])
 			e.Defer(func() { endAgent(t, home) })
 			evidence := markettest.Evidence().Encode()
-			files := map[string][]byte{"good.evidence": evidence, "open.evidence": unfinished(), "cut.evidence": evidence[:len(evidence)/2], "forked.evidence": forked()}
+			files := map[string][]byte{
+				"good.evidence": evidence, "open.evidence": unfinished(), "cut.evidence": evidence[:len(evidence)/2], "forked.evidence": forked(),
+				"paid.evidence": markettest.Paid().Encode(), "redacted.evidence": markettest.Paid().Redact().Encode(), "refused.evidence": refused(),
+			}
 			for name, data := range files {
 				if err := os.WriteFile(filepath.Join(e.WorkDir, name), data, 0o600); err != nil {
 					return err
@@ -46,7 +49,7 @@ func TestScripts(t *testing.T) {
 			}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"flip": flip, "code": code, "waitfor": waitFor, "serve": serve, "fetch": fetch},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"flip": flip, "code": code, "waitfor": waitFor, "serve": serve, "fetch": fetch, "rig": rig},
 	})
 }
 

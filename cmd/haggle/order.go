@@ -19,7 +19,8 @@ type orderFlags struct {
 	gpus                                                       int
 	env                                                        []string
 	bring                                                      bringFlags
-	json                                                       bool
+	pays                                                       payFlags
+	deputies, json                                             bool
 }
 
 func (f *orderFlags) register(c *cobra.Command) {
@@ -30,10 +31,12 @@ func (f *orderFlags) register(c *cobra.Command) {
 	flags.StringVar(&f.duration, "for", "1h", "running time at most, such as 90s, 2h or 7d")
 	flags.StringVar(&f.budget, "budget", "", "spend at most this, such as 3.00 (default: what the whole time costs)")
 	flags.StringVar(&f.currency, "currency", "", "currency of the budget (default: the configured one, USD)")
-	flags.StringVar(&f.unattended, "unattended", "10m", "how long the job may go on while this machine is away")
+	flags.StringVar(&f.unattended, "unattended", "10m", "how long the job may go on while this machine is off: where the lease is paid ahead, that much is paid ahead, and lost if the rig vanishes")
+	flags.BoolVar(&f.deputies, "deputies", false, "your deputies may sign, pay and collect for this lease while this machine is away: see `haggle deputy`")
 	flags.StringVar(&f.disk, "disk", "", "the job's disk, such as 50GB or 50GiB (default: 10GB, or the card's part of it where that is less)")
 	flags.StringArrayVar(&f.env, "env", nil, "NAME=VALUE for the job, or NAME to pass this shell's value on; may be repeated")
 	f.bring.register(flags)
+	f.pays.register(flags)
 }
 
 // request makes the bid of a command line. Words before -- are the query, those after it the job's command.
@@ -44,6 +47,7 @@ func (f *orderFlags) request(c *cobra.Command, args []string, currency string) (
 	}
 	b := view.BidRequest{
 		Query: strings.Join(args, " "), Offer: f.offer, Image: f.image, Args: command, GPUs: f.gpus, Currency: cmp.Or(f.currency, currency),
+		Deputies: f.deputies,
 	}
 	switch {
 	case f.image == "":
@@ -59,8 +63,10 @@ func (f *orderFlags) request(c *cobra.Command, args []string, currency string) (
 	if err := f.limits(&b); err != nil {
 		return b, err
 	}
-	if err := f.bring.request(&b); err != nil {
-		return b, err
+	for _, part := range []func(*view.BidRequest) error{f.bring.request, f.pays.request} {
+		if err := part(&b); err != nil {
+			return b, err
+		}
 	}
 	file, err := imageFile(f.image)
 	if err != nil {
@@ -136,9 +142,13 @@ func (f *orderFlags) disks(b *view.BidRequest) error {
 
 const orderExample = "  haggle %[1]s 'gpu_name=RTX_4090' --image lab --for 10m --budget 1.00 -- train --steps 20\n" +
 	"  haggle %[1]s --offer 3f9a12c4 --image lab --gpus 2 --for 2h --unattended 2h --env SEED=7 -- train\n" +
+	"  haggle %[1]s 'gpu_ram>=24 pay_auto=true' --image lab --for 8h --unattended 8h --stop-idle 5%%/10m -- train   # go to bed\n" +
 	"  haggle %[1]s 'gpu_ram>=24 disk_free>=200GB' --image lab --disk 200GB --for 1d -- train\n" +
 	"  haggle %[1]s 'gpu_ram>=24' --image pytorch --src . --collect out --name cats -- python train.py\n" +
 	"  haggle %[1]s 'gpu_ram>=24' --image pytorch --port jupyter=8888 --secret HF_TOKEN --checkpoint 10m -- jupyter lab"
 
 const orderHelp = "With a query, the best offer that matches is taken, and if its rig refuses the next one. The rig ends the job at the\n" +
-	"budget, at the end of its time, and when this machine was away for longer than --unattended."
+	"budget, at the end of its time, when its cards were idle for as long as --stop-idle says, and when this machine was away for\n" +
+	"longer than --unattended. A lease that is paid ahead is paid in slices as it runs, by the agent, within `haggle budget`; what\n" +
+	"is not used stays your balance with that owner. You can lose what is paid and not used: one slice, or with --unattended 8h\n" +
+	"what eight hours cost."

@@ -20,6 +20,7 @@ const (
 	groupMarket = "market"
 	groupLease  = "lease"
 	groupInside = "inside"
+	groupMoney  = "money"
 	groupHouse  = "house"
 )
 
@@ -62,16 +63,7 @@ func (p *program) root() *cobra.Command {
 			"  haggle offers 'gpu_name=RTX_4090 dph<0.60'\n" +
 			"  haggle run 'gpu_name=RTX_4090' --image lab --for 10m --budget 1.00 -- train --steps 20\n" +
 			"  haggle lab up   # a whole market on this machine, with simulated cards",
-		Args: func(root *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			near := root.SuggestionsFor(args[0])
-			if len(near) == 0 {
-				return cli.Usage("there is no command "+args[0], "`haggle --help` lists them")
-			}
-			return cli.Usage("there is no command "+args[0], "did you mean "+strings.Join(near, " or ")+"?")
-		},
+		Args: known,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if !p.onTerminal() {
 				return c.Help()
@@ -85,8 +77,27 @@ func (p *program) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return cli.Fail(cli.OwnCode(c), cli.Usage(err.Error(), "see `"+c.CommandPath()+" --help`"))
 	})
+	p.commands(root)
+	return root
+}
+
+// known refuses a word that is no command, with those that are near it.
+func known(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	near := root.SuggestionsFor(args[0])
+	if len(near) == 0 {
+		return cli.Usage("there is no command "+args[0], "`haggle --help` lists them")
+	}
+	return cli.Usage("there is no command "+args[0], "did you mean "+strings.Join(near, " or ")+"?")
+}
+
+// commands adds all commands to the program, in their groups.
+func (p *program) commands(root *cobra.Command) {
 	root.AddGroup(&cobra.Group{ID: groupMarket, Title: "The market"}, &cobra.Group{ID: groupLease, Title: "Your leases"},
-		&cobra.Group{ID: groupInside, Title: "Inside a lease"}, &cobra.Group{ID: groupHouse, Title: "Programs"})
+		&cobra.Group{ID: groupInside, Title: "Inside a lease"}, &cobra.Group{ID: groupMoney, Title: "Money"},
+		&cobra.Group{ID: groupHouse, Title: "Programs"})
 	add := func(group string, commands ...*cobra.Command) {
 		for _, c := range commands {
 			c.GroupID = group
@@ -98,10 +109,13 @@ func (p *program) root() *cobra.Command {
 		p.nameCommand(), p.receiptsCommand(), p.exportCommand(), p.verifyCommand())
 	add(groupInside, p.shellCommand(), p.execCommand(), p.forwardCommand(), p.openCommand(), p.copyCommand(), p.syncCommand(),
 		p.checkpointsCommand(), p.sshConfigCommand(), p.sshProxyCommand())
-	add(groupHouse, p.statusCommand(), p.peersCommand(), p.agentCommand(), p.labCommand(), p.versionCommand())
+	add(groupMoney, p.payCommand(), p.ledgerCommand(), p.invoiceCommand(), p.historyCommand(), p.budgetCommand(), p.guaranteeCommand(),
+		p.disputeCommand(), p.decideCommand(), p.confirmCommand(), p.trustCommand())
+	add(groupHouse, p.statusCommand(), p.peersCommand(), p.deputyCommand(), p.agentCommand(), p.labCommand(), p.backupCommand(),
+		p.restoreCommand(), p.versionCommand())
 	for _, c := range root.Commands() {
 		if slices.Contains([]string{
-			"logs", "stop", "resume", "rm", "extend", "name", "receipts", "export",
+			"leases", "pay", "dispute", "logs", "stop", "resume", "rm", "extend", "name", "receipts", "export",
 			"shell", "exec", "forward", "open", "cp", "sync", "checkpoints", "ssh-proxy",
 		}, c.Name()) {
 			p.places(c)
@@ -110,7 +124,6 @@ func (p *program) root() *cobra.Command {
 	root.AddCommand(p.labRigCommand())
 	root.SetHelpCommandGroupID(groupHouse)
 	root.SetCompletionCommandGroupID(groupHouse)
-	return root
 }
 
 // action makes a command out of what it does. Its error is reported by p.run, with the command's own code if it has one.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -66,6 +67,11 @@ func (p *program) newest(ctx context.Context) (string, error) {
 
 func (p *program) printReceipts(list []view.Receipt) error {
 	p.Say("receipts of lease %s", short(list[0].Lease))
+	paid := slices.ContainsFunc(list, func(r view.Receipt) bool { return r.Paid.Micro > 0 })
+	header := "# KIND BILLED UNBILLED TOTAL SIGNED END HASH"
+	if paid {
+		header += " PAID"
+	}
 	var rows [][]string
 	for _, r := range list {
 		exit := ""
@@ -76,9 +82,21 @@ func (p *program) printReceipts(list []view.Receipt) error {
 		if len(r.SignedBy) == 2 {
 			signed = "both"
 		}
-		rows = append(rows, []string{
-			strconv.FormatUint(uint64(r.Seq), 10), r.Kind, lasting(r.BilledMs), lasting(r.UnbilledMs), money(r.Total), signed, exit, short(r.Hash),
-		})
+		row := []string{
+			strconv.FormatUint(uint64(r.Seq), 10), r.Kind, lasting(r.BilledMs), notBilled(r), money(r.Total), signed, exit, short(r.Hash),
+		}
+		if paid {
+			row = append(row, r.Paid.Text)
+		}
+		rows = append(rows, row)
 	}
-	return p.Table("# KIND BILLED UNBILLED TOTAL SIGNED END HASH", rows)
+	return p.Table(header, rows)
+}
+
+// notBilled says how long the job ran unbilled, and which time of all is not billed and why.
+func notBilled(r view.Receipt) string {
+	if why := unbilled(r.Unbilled); why != "" {
+		return lasting(r.UnbilledMs) + " (" + why + ")"
+	}
+	return lasting(r.UnbilledMs)
 }

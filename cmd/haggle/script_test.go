@@ -58,6 +58,24 @@ func forked() []byte {
 	return e.Encode()
 }
 
+// refused is evidence of a lease whose second receipt does not add up: the renter refused it, and a guarantor decided.
+func refused() []byte {
+	e := markettest.Paid()
+	first := markettest.PaidReceipt(market.Head{}, 10_000, market.ReceiptInterval)
+	first.Paid = 12_000
+	second := markettest.PaidReceipt(market.HeadOf(first, market.HashOf(first.Body())), 20_000, market.ReceiptInterval)
+	second.Bill.Total += 500
+	sealed := market.SealReceipt(markettest.Network, markettest.Rig(), second)
+	e.Receipts = append(e.Receipts[:1:1], sealed.Encode())
+	no := market.Reject{Lease: second.Lease, Seq: 2, Receipt: sealed.Hash(), Code: market.CodeReceiptMath, ElapsedMs: 20_000, Total: 2000}
+	e.Rejects, e.Outcome = [][]byte{market.SealReject(markettest.Network, markettest.Renter(), no).Encode()}, nil
+	decided := market.Dispute{
+		Lease: second.Lease, By: market.RoleGuarantor, Seq: 2, Receipt: sealed.Hash(), Code: market.CodeReceiptMath, Total: 80_000, Words: "it ran\x1b[2J", Wall: markettest.Now,
+	}
+	e.Papers = append(e.Papers, market.Paper{Kind: market.KindDispute, Sealed: market.SealDispute(markettest.Network, markettest.Guarantor(), decided).Encode()})
+	return e.Encode()
+}
+
 // code runs a command and wants its exit code: code N COMMAND…
 func code(ts *testscript.TestScript, _ bool, args []string) {
 	err := ts.Exec(args[1], args[2:]...)

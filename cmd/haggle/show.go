@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -28,7 +29,11 @@ func (p *program) showCommand() *cobra.Command {
 		if asJSON {
 			return p.JSON(o)
 		}
-		return p.printOffer(o)
+		h, err := ask(ctx, p, func(c *api.AgentClient) (view.History, error) { return c.History(ctx, o.Owner) })
+		if err != nil {
+			return err
+		}
+		return p.printOffer(o, h)
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
@@ -43,6 +48,34 @@ func bidders(o view.Offer) string {
 		return "owners that the rig's owner trusts; `haggle status` shows the key to send"
 	}
 	return o.Bidders
+}
+
+// paying says how a lease of an offer can be paid.
+func paying(o view.Offer) string {
+	var ways []string
+	for _, m := range o.Pays {
+		way := "ahead by " + m.Name
+		if m.Settles == market.SettlesByHand {
+			way += " (its owner confirms by hand)"
+		}
+		ways = append(ways, way)
+	}
+	if o.OnCredit {
+		most := "without limit"
+		if o.Rules.Credit > 0 {
+			most = "up to " + money(view.MoneyOf(market.Micro(o.Rules.Credit), o.Price.Currency))
+		}
+		ways = append(ways, "on credit "+most)
+	}
+	return strings.Join(ways, ", ")
+}
+
+// outcomes says how many leases of the rig ended with a word that both sides signed.
+func outcomes(o view.Offer) string {
+	if o.Shown == 0 {
+		return ""
+	}
+	return strconv.FormatInt(o.Shown, 10) + " accepted by renters, as the rig counts them"
 }
 
 // internet says what jobs reach, and how fast.
@@ -73,7 +106,7 @@ func diskFree(h market.HostFacts) string {
 	return cli.Bytes(h.DiskFree)
 }
 
-func (p *program) printOffer(o view.Offer) error {
+func (p *program) printOffer(o view.Offer, h view.History) error {
 	hour := func(m view.Money, per string) string { return money(m) + " per " + per }
 	per := hour(o.Price, "slot-hour")
 	host := []string{}
@@ -91,6 +124,9 @@ func (p *program) printOffer(o view.Offer) error {
 		"disk", hour(o.DiskPrice, "GB-hour"),
 		"traffic", hour(o.InPrice, "GB in")+", "+hour(o.OutPrice, "GB out"),
 		"bidders", bidders(o),
+		"paying", paying(o),
+		"with you", cmp.Or(cli.HistoryLine(h), "no lease yet"),
+		"outcomes", outcomes(o),
 		"reach", o.Reach,
 		"country", o.Country,
 		"isolation", o.Isolation,

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -59,6 +60,14 @@ func (p *program) printStatus(s view.AgentStatus, asJSON bool) error {
 		"offers", strconv.Itoa(s.Offers)+" known",
 		"leases", strconv.Itoa(s.Leases)+" open",
 	)
+	if methods := strings.Join(s.Methods, ", "); methods != "" {
+		facts = append(facts, "pays by", methods)
+	} else {
+		facts = append(facts, "pays by", "no method: leases on credit alone")
+	}
+	for _, a := range s.Alerts {
+		facts = append(facts, "alert", a.Text)
+	}
 	for _, w := range s.Warnings {
 		facts = append(facts, "warning", w)
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"haggle/internal/cli"
-	"haggle/internal/view"
 	"haggle/market"
 )
 
@@ -65,101 +64,6 @@ func (p *program) readEvidence(path string) ([]byte, error) {
 	return data, nil // one byte too many is for Judge to find
 }
 
-// judgement is a market.Judgement for programs.
-type judgement struct {
-	Verdict  string         `json:"verdict"`
-	Code     int            `json:"code"`
-	Network  string         `json:"network,omitempty"`
-	Lease    string         `json:"lease,omitempty"`
-	Rig      string         `json:"rig_key,omitempty"`
-	Renter   string         `json:"renter_key,omitempty"`
-	Slots    int            `json:"slots,omitempty"`
-	Model    string         `json:"gpu_name,omitempty"`
-	Receipts int            `json:"receipts"` // that both signed
-	BilledMs int64          `json:"billed_ms"`
-	Total    view.Money     `json:"total,omitzero"`
-	Exit     *market.Exit   `json:"exit,omitempty"`
-	Outcome  *view.Outcome  `json:"outcome,omitempty"`
-	Guilty   string         `json:"guilty_key,omitempty"`
-	Checks   []market.Check `json:"checks"`
-
-	simulated bool
-}
-
-func judgementOf(j market.Judgement, verbose bool) judgement {
-	v := judgement{
-		Verdict: j.Verdict.String(), Code: int(j.Verdict), Network: clean(j.Network), Receipts: j.Receipts, Exit: j.Exit, Checks: j.Checks,
-	}
-	if !verbose {
-		v.Checks = collapse(j.Checks)
-	}
-	if j.Outcome != nil {
-		v.Outcome = view.OutcomeOf(*j.Outcome)
-	}
-	if !j.Guilty.IsZero() {
-		v.Guilty = j.Guilty.String()
-	}
-	if j.Lease.IsZero() {
-		return v
-	}
-	v.Lease, v.Rig, v.Renter = j.Lease.String(), j.Terms.Rig.String(), j.Terms.Renter.String()
-	v.BilledMs, v.Total = j.Head.BilledMs, view.MoneyOf(j.Head.Total, j.Terms.Prices.Currency)
-	v.Slots, v.simulated = len(j.Terms.Slots), j.Terms.Simulated
-	if v.Slots > 0 {
-		v.Model = clean(j.Terms.Slots[0].Model)
-	}
-	return v
-}
-
-// collapse counts the checks of receipts that held, in place of listing them.
-func collapse(checks []market.Check) []market.Check {
-	var list []market.Check
-	counts, order := map[string]int{}, []string{}
-	for _, c := range checks {
-		what, ok := receiptCheck(c.Name)
-		if !ok || !c.OK {
-			list = append(list, c)
-			continue
-		}
-		if counts[what] == 0 {
-			order = append(order, what)
-		}
-		counts[what]++
-	}
-	var held []market.Check
-	for _, what := range order {
-		held = append(held, market.Check{Name: several(counts[what], what), OK: true})
-	}
-	if n := len(list); n > 0 && !list[n-1].OK { // the failed check is the last
-		return append(append(list[:n-1:n-1], held...), list[n-1])
-	}
-	return append(list, held...)
-}
-
-// several words a check that a number of receipts passed.
-func several(n int, what string) string {
-	if n == 1 {
-		return "1 receipt " + what
-	}
-	if many, ok := map[string]string{"is signed": "are signed", "follows and adds up": "follow and add up"}[what]; ok {
-		what = many
-	}
-	return strconv.Itoa(n) + " receipts " + what
-}
-
-// receiptCheck splits the name of a check of one receipt: "receipt 3 is signed".
-func receiptCheck(name string) (what string, ok bool) {
-	rest, ok := strings.CutPrefix(name, "receipt ")
-	if !ok {
-		return "", false
-	}
-	number, what, ok := strings.Cut(rest, " ")
-	if _, err := strconv.Atoi(number); err != nil {
-		return "", false
-	}
-	return what, ok
-}
-
 func (p *program) printJudgement(j market.Judgement, verbose bool) error {
 	v := judgementOf(j, verbose)
 	for _, c := range v.Checks {
@@ -170,23 +74,132 @@ func (p *program) printJudgement(j market.Judgement, verbose bool) error {
 		}
 	}
 	p.Show("")
-	total, end := "", ""
-	if v.Lease != "" {
-		total = fmt.Sprintf("%s for %s, %d receipts signed by both", money(v.Total), lasting(v.BilledMs), v.Receipts)
-	}
-	if v.Exit != nil {
-		end = fmt.Sprintf("%s, exit %d", v.Exit.Reason, v.Exit.Code)
-	}
-	left := ""
-	if v.Outcome != nil {
-		left = outcome(*v.Outcome)
-	}
-	gpu := ""
+	gpu, left := "", strings.Join(v.Redacted, ", ")
 	if v.Slots > 0 {
 		gpu = cards(v.Slots, v.Model, v.simulated, "")
 	}
-	return p.Facts("network", v.Network, "lease", v.Lease, "rig", v.Rig, "renter", v.Renter, "gpu", gpu,
-		"total", total, "end", end, "outcome", left, "guilty", v.Guilty, "verdict", v.Verdict+": "+meaning(j.Verdict))
+	if err := p.Facts("network", v.Network, "lease", v.Lease, "rig", v.Rig, "rig's owner", v.RigOwner, "renter", v.Renter,
+		"renter's owner", v.Owner, "deputies", strings.Join(v.Deputies, ", "), "gpu", gpu, "left out", left); err != nil {
+		return err
+	}
+	if err := p.printBill(v); err != nil {
+		return err
+	}
+	return p.Facts(append(v.facts(), "verdict", v.Verdict+": "+meaning(j.Verdict))...)
+}
+
+// printBill shows what both sides signed, line by line.
+func (p *program) printBill(v judgement) error {
+	p.Show("")
+	if v.Receipts == 0 {
+		return nil
+	}
+	var rows [][]string
+	for _, l := range v.Bill {
+		rows = append(rows, []string{l.What, l.Quantity, money(l.Rate), money(l.Amount)})
+	}
+	if err := p.Table("BILL QUANTITY RATE AMOUNT", rows); err != nil {
+		return err
+	}
+	p.Show("")
+	return nil
+}
+
+// facts are the rest of a judgement, for Facts: what is signed, paid and due, and what was said.
+func (v judgement) facts() []string {
+	if v.Lease == "" {
+		return nil
+	}
+	signed := "nothing"
+	if v.Receipts > 0 {
+		signed = fmt.Sprintf("%s for %s, %s signed by both", money(v.Total), lasting(v.BilledMs), count(v.Receipts, "receipt"))
+	}
+	list := []string{"total", signed}
+	if v.Claim.Micro > v.Total.Micro {
+		list = append(list, "claimed", money(v.Claim)+" by the rig's newest receipt, which the renter has not signed")
+	}
+	list = append(list, "not billed", gaps(v.Gaps))
+	if len(v.Payments) > 0 {
+		list = append(list, "paid", money(v.Paid)+" in "+count(len(v.Payments), "payment")+" that the rig signed, the last by "+v.Payments[len(v.Payments)-1].Method)
+	}
+	if v.Due.Micro > 0 && v.Code != int(market.VerdictInvalid) {
+		list = append(list, "due", money(v.Due))
+	}
+	if v.Balance.Micro > 0 && v.Code != int(market.VerdictInvalid) {
+		list = append(list, "left over", money(v.Balance))
+	}
+	for _, n := range v.Notices {
+		list = append(list, "notice", n.Reason+" "+clock(n.At)+", killed at the latest "+clock(n.KillAt))
+	}
+	for _, r := range v.Refusals {
+		words := fmt.Sprintf("receipt %d: %s; the renter agrees to %s", r.Seq, r.Code, money(r.Right))
+		if r.Wrong != "" {
+			words += "; by the terms the renter is right: " + r.Wrong
+		}
+		list = append(list, "refused", words)
+	}
+	for _, d := range v.Disputes {
+		list = append(list, "dispute", "the "+d.By+" says "+money(d.Right)+" is right: "+strings.TrimRight(d.Code+" "+d.Words, " "))
+	}
+	if v.Promise != nil {
+		list = append(list, "guarantee", "up to "+money(*v.Promise)+", over all leases that name it")
+	}
+	if v.Decided != nil {
+		list = append(list, "decided", money(*v.Decided)+", by the guarantor")
+	}
+	return append(list, v.end()...)
+}
+
+// end says how the lease ended, and who cheated.
+func (v judgement) end() []string {
+	var list []string
+	if v.Exit != nil {
+		list = append(list, "end", fmt.Sprintf("%s, exit %d", v.Exit.Reason, v.Exit.Code))
+	}
+	if v.Outcome != nil {
+		words := outcome(*v.Outcome)
+		if v.Result != "" {
+			words = resultWords(market.Result(v.Result)) + ", " + words
+		}
+		if v.Accepted {
+			words += "; accepted by the renter"
+		}
+		list = append(list, "outcome", words)
+	}
+	list = append(list, "guilty", v.Guilty)
+	for _, f := range v.Frauds {
+		list = append(list, "fraud", f.Why+" ("+f.Role+" "+f.Guilty+"): "+f.First+" "+f.Second)
+	}
+	return list
+}
+
+// resultWords says how a lease ended.
+func resultWords(r market.Result) string {
+	words, ok := map[market.Result]string{
+		market.ResultRenter: "ended by the renter", market.ResultRig: "ended by the rig", market.ResultFault: "a fault of the rig",
+		market.ResultVoid: "nothing was billed",
+	}[r]
+	if !ok {
+		return string(r)
+	}
+	return words
+}
+
+// gaps puts time that was not billed into words.
+func gaps(list []market.Unbilled) string {
+	var words []string
+	for _, g := range list {
+		words = append(words, string(g.Reason)+" "+lasting(g.Ms))
+	}
+	return strings.Join(words, ", ")
+}
+
+// count writes a number of things.
+func count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return strconv.Itoa(n) + " " + thing
 }
 
 func meaning(v market.Verdict) string {

@@ -27,7 +27,8 @@ type fakeRig struct {
 	mu       sync.Mutex
 	trusted  []view.Owner
 	withheld map[int]string
-	ended    bool // the lease of card 0
+	paid     int64 // millionths, confirmed
+	ended    bool  // the lease of card 0
 }
 
 func ada() market.Key { return market.KeyOf(markettest.Private("ada")) }
@@ -38,6 +39,8 @@ func (f *fakeRig) Status(context.Context) (view.RigStatus, error) {
 	return view.RigStatus{
 		Version: "1", PID: 7, Name: "attic", Network: view.Network{Name: "main", Ready: true, Peers: 3, Addrs: []string{}}, Engine: "containerd 1.6.20",
 		Cards: 2, Free: 1, Prices: market.Prices{Currency: "USD", Slot: 250_000}, Bidders: market.BiddersTrusted, Trusted: f.trusted,
+		Pays:      []market.PayMethod{{Name: "hand", Settles: market.SettlesByHand}},
+		Credit:    view.MoneyLimit{Now: view.MoneyOf(1_250_000, "USD"), Most: view.MoneyOf(5_000_000, "USD")},
 		Isolation: "runc", Protections: []string{"seccomp", "pids"}, Weak: []string{"user-namespace"}, Images: []string{"lab"},
 		Leases: []view.Lease{{
 			ID: strings.Repeat("cafe", 16), State: "stopping", Reason: "takeback", EndsBy: markettest.Now, Slots: 1, Model: "RTX_4090", Args: []string{},
@@ -63,11 +66,68 @@ func (f *fakeRig) TrustedOwners(context.Context) ([]view.Owner, error) {
 	return slices.Clone(f.trusted), nil
 }
 
-func (f *fakeRig) Trust(_ context.Context, owner market.Key, name string) error {
+func (f *fakeRig) Trust(_ context.Context, owner market.Key, t view.Trust) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.trusted = append(f.trusted, view.Owner{Key: owner.String(), Name: name, Since: markettest.Now, Owes: view.MoneyOf(1_250_000, "USD")})
+	at := slices.IndexFunc(f.trusted, func(o view.Owner) bool { return o.Key == owner.String() })
+	if at < 0 {
+		at = len(f.trusted)
+		f.trusted = append(f.trusted, view.Owner{Key: owner.String(), Since: markettest.Now, Owes: view.MoneyOf(1_250_000, "USD")})
+	}
+	o := &f.trusted[at]
+	if t.Name != nil {
+		o.Name = *t.Name
+	}
+	if t.Guarantor != nil {
+		o.Guarantor = *t.Guarantor
+	}
+	if t.CreditMicro != nil {
+		o.Credit = view.MoneyLimit{Now: o.Owes, Most: view.MoneyOf(market.Micro(max(0, *t.CreditMicro)), "USD"), Unlimited: *t.CreditMicro < 0}
+	}
 	return nil
+}
+
+func (f *fakeRig) Ledger(context.Context) (view.Ledger, error) {
+	owed := view.MoneyOf(1_250_000, "USD")
+	return view.Ledger{Side: "rig", Entries: []view.LedgerEntry{{Owner: ada().String(), Name: "Ada", Currency: "USD", Used: owed, Signed: owed, Owed: owed}}}, nil
+}
+
+func (f *fakeRig) Invoice(context.Context, string, string) (view.Invoice, error) {
+	due := view.MoneyOf(1_250_000, "USD")
+	return view.Invoice{
+		Payee: "me", Payer: ada().String(), Currency: "USD", At: markettest.Now, Total: due, Due: due, Payments: []view.PaymentLine{},
+		Lines: []view.InvoiceLine{{Lease: strings.Repeat("cafe", 16), What: "slots", Quantity: "5 slot-hours", Rate: view.MoneyOf(250_000, "USD"), Amount: due}},
+	}, nil
+}
+
+func (f *fakeRig) History(_ context.Context, owner string) (view.History, error) {
+	return view.History{Owner: owner, Leases: 3, Hours: "5", Paid: []view.Money{}, Completed: 3}, nil
+}
+
+func (f *fakeRig) Evidence(context.Context, string) ([]byte, error) { return nil, nil }
+
+func (f *fakeRig) Confirm(_ context.Context, lease string, c view.Confirm) (view.Lease, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if c.AmountMicro == 0 {
+		return view.Lease{}, market.NewError(market.CodeNothingOwed, "what", "confirmed", "lease", lease)
+	}
+	f.paid += c.AmountMicro
+	return view.Lease{ID: strings.Repeat("cafe", 16), Spent: view.MoneyOf(1_250_000, "USD"), Pay: &view.Pay{Paid: view.MoneyOf(market.Micro(f.paid), "USD")}}, nil
+}
+
+func (f *fakeRig) Dispute(_ context.Context, lease string, r view.DisputeRequest) (view.Disputes, error) {
+	d, err := r.Signs(market.RoleRig, market.LeaseID{0xca, 0xfe}, market.Head{}, 1_250_000, 2_000_000, markettest.Now)
+	return view.DisputesOf(d.Lease, []market.Dispute{d}, "USD", lease == "cafe"), err
+}
+
+func (f *fakeRig) Decision(context.Context, string, []byte) (view.Disputes, error) {
+	d := market.Dispute{By: market.RoleGuarantor, Code: "decided", Total: 1_000_000, Wall: markettest.Now}
+	return view.DisputesOf(market.LeaseID{0xca, 0xfe}, []market.Dispute{d}, "USD", true), nil
+}
+
+func (f *fakeRig) Disputes(context.Context, string) (view.Disputes, error) {
+	return view.DisputesOf(market.LeaseID{0xca, 0xfe}, nil, "USD", true), nil
 }
 
 func (f *fakeRig) Distrust(_ context.Context, owner market.Key) error {

@@ -55,7 +55,7 @@ func (p *program) showStatus(s view.RigStatus) error {
 		"rig", s.Name + ", " + takes, "key", s.Network.Key, "network", network, "engine", s.Engine,
 		"slots", fmt.Sprintf("%d, %d free", s.Cards, s.Free),
 		"bidders", bidders(s), "isolation", isolation(s), "weak", strings.Join(s.Weak, ", "),
-		"price", market.Micro(s.Prices.Slot).String() + " " + s.Prices.Currency + " per slot-hour",
+		"pays", pays(s), "credit", credit(s), "price", market.Micro(s.Prices.Slot).String() + " " + s.Prices.Currency + " per slot-hour",
 		"images", orNone(strings.Join(s.Images, ", ")),
 		"up", config.FormatDuration(time.Duration(s.Uptime)*time.Second) + ", version " + s.Version + ", process " + strconv.Itoa(s.PID),
 	}
@@ -79,9 +79,9 @@ func (p *program) showStatus(s view.RigStatus) error {
 		if l.DiskFull {
 			state += ", disk full"
 		}
-		rows = append(rows, []string{l.ID[:min(8, len(l.ID))], state, strconv.Itoa(l.Slots) + " × " + model, l.Spent.Text + " " + l.Spent.Currency, traffic(l), l.Renter})
+		rows = append(rows, []string{l.ID[:min(8, len(l.ID))], state, strconv.Itoa(l.Slots) + " × " + model, l.Spent.Text + " " + l.Spent.Currency, paid(l), risk(l), traffic(l), l.Renter})
 	}
-	return p.Table("LEASE STATE CARDS SPENT TRAFFIC RENTER", rows)
+	return p.Table("LEASE STATE CARDS SPENT PAID RISK TRAFFIC RENTER", rows)
 }
 
 // traffic says what a job received and sent.
@@ -90,6 +90,53 @@ func traffic(l view.Lease) string {
 		return "" // it has no network
 	}
 	return cli.Bytes(l.In) + " in, " + cli.Bytes(l.Out) + " out"
+}
+
+// pays lists the ways in which leases can be paid ahead.
+func pays(s view.RigStatus) string {
+	var list []string
+	for _, m := range s.Pays {
+		how := m.Name
+		if m.Settles == market.SettlesByHand {
+			how += " (`haggled confirm` says that it came)"
+		}
+		list = append(list, how)
+	}
+	if len(list) == 0 {
+		return "nothing: no payment program works; leases are owed and settled later"
+	}
+	return strings.Join(list, ", ")
+}
+
+// credit says what trusted owners may owe, and what all owe now.
+func credit(s view.RigStatus) string {
+	most := "without limit"
+	if !s.Credit.Unlimited {
+		most = "up to " + cli.Amount(s.Credit.Most) + " for each trusted owner"
+	}
+	if s.Credit.Now.Micro > 0 {
+		most += "; " + cli.Amount(s.Credit.Now) + " are owed now: `haggled ledger`"
+	}
+	return most
+}
+
+// paid says what was paid for a lease, and what it can cost the rig now.
+func paid(l view.Lease) string {
+	switch {
+	case l.Pay != nil && l.Pay.Asked != nil:
+		return l.Pay.Paid.Text + ", " + cli.Amount(l.Pay.Asked.Amount) + " asked for: " + l.Pay.Asked.State
+	case l.Pay != nil:
+		return l.Pay.Paid.Text
+	}
+	return ""
+}
+
+// risk says the most that the rig can lose by a lease now.
+func risk(l view.Lease) string {
+	if l.Risk == nil {
+		return ""
+	}
+	return l.Risk.Lose.Text
 }
 
 // bidders says who may bid.

@@ -4,6 +4,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,11 +16,11 @@ func TestTheOwnerTrustsListsAndRemovesAKey(t *testing.T) {
 	s := newShell(t)
 	key := ada().String()
 	s.run(0, "trust")
-	s.wants(s.talk, "no owner is trusted, so nobody can rent here", "on credit: up to 5.00 USD each before paying")
-	s.run(0, "trust", key, "--name", "Ada")
-	s.wants(s.talk, key+" may rent here now on credit: up to 5.00 USD each before paying (`rules.credit`)")
+	s.wants(s.talk, "no owner is trusted", "`haggled trust KEY` adds one")
+	s.run(0, "trust", key, "--name", "Ada", "--credit", "20", "--guarantor")
+	s.wants(s.talk, key+" may rent here on credit: at most 20.00 USD")
 	s.run(0, "trust")
-	s.wants(s.out, "KEY", key, "Ada", "1.25 USD")
+	s.wants(s.out, "KEY", key, "Ada", "1.25 USD", "at most 20.00 USD", "guarantor")
 	s.run(0, "trust", "--json")
 	var list []view.Owner
 	if err := json.Unmarshal([]byte(s.out), &list); err != nil || len(list) != 1 || list[0].Key != key {
@@ -27,7 +29,7 @@ func TestTheOwnerTrustsListsAndRemovesAKey(t *testing.T) {
 	s.run(0, "status")
 	s.wants(s.out, "1 trusted owner; `haggled trust` lists it")
 	s.run(0, "trust", key, "--remove")
-	s.wants(s.talk, "no more bids of "+key+" are taken")
+	s.wants(s.talk, key+" is not trusted any more; leases that are signed go on")
 	s.run(3, "trust", key, "--remove")
 	s.wants(s.talk, "is not among the trusted owners")
 }
@@ -40,6 +42,24 @@ func TestTrustTakesNothingButAKey(t *testing.T) {
 	s.run(2, "trust", "--name", "Ada")
 	s.run(2, "trust", ada().String(), "--remove", "--name", "Ada")
 	s.run(2, "trust", ada().String(), "more")
+}
+
+func TestTheOwnerReadsItsBooksAndConfirmsMoney(t *testing.T) {
+	s := newShell(t)
+	s.run(0, "ledger")
+	s.wants(s.out, "OWED", ada().String(), "1.25")
+	s.run(0, "invoice", "Ada", "--format", "csv")
+	s.wants(s.out, "slots", "1.25")
+	s.run(2, "invoice", "Ada", "--format", "pdf")
+	s.run(0, "history", ada().String())
+	s.wants(s.out, "3")
+	s.run(0, "confirm", "cafecafe", "--amount", "1.25", "--reference", "cash")
+	s.wants(s.out, "1.25 USD paid in all")
+	s.run(2, "confirm", "cafecafe", "--amount", "much")
+	s.run(3, "confirm", "cafecafe")
+	s.wants(s.talk, "nothing is open to be confirmed")
+	s.run(0, "status")
+	s.wants(s.out, "hand (`haggled confirm` says that it came)", "up to 5.00 USD for each trusted owner; 1.25 USD are owed now", "RISK")
 }
 
 func TestTakebackShowsWhatItMeansAndAsks(t *testing.T) {
@@ -101,4 +121,32 @@ func TestCompletionKnowsCardsAndOwners(t *testing.T) {
 	s.wants(s.out, "0\tRTX_4090 GPU-5f1a", "1\tRTX_4090 GPU-77b0")
 	s.run(0, "__complete", "trust", "--remove", "")
 	s.wants(s.out, ada().String()+"\tAda")
+}
+
+func TestTheOwnerDisputesABillAndHandsInADecision(t *testing.T) {
+	s := newShell(t)
+	s.run(0, "dispute", "cafe", "--list")
+	s.wants(s.talk, "nobody has said that the bill of lease cafe0000 is wrong")
+	s.run(2, "dispute", "cafe")
+	s.wants(s.talk, "say what is wrong with the bill")
+	s.run(2, "dispute", "cafe", "--total", "5")
+	s.wants(s.talk, "its budget of 2.00 at most")
+	s.run(2, "dispute", "cafe", "--words", "a\x1b[2J")
+	s.run(0, "dispute", "cafe", "--words", "its own log bears the receipt out")
+	s.wants(s.out, "rig", "1.25 USD", "bill", "its own log bears the receipt out")
+	s.run(0, "dispute", "cafecafe", "--total", "1")
+	s.wants(s.talk, "it is told when the two are connected next")
+	s.run(1, "dispute", "cafe", "--decision", "nowhere")
+	s.run(2, "dispute", "cafe", "--decision", "nowhere", "--total", "1")
+	file := filepath.Join(t.TempDir(), "decision")
+	if err := os.WriteFile(file, []byte("sealed"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.run(0, "dispute", "cafe", "--decision", file)
+	s.wants(s.out, "lease cafe0000 costs 1.00 USD, by the guarantor's decision")
+	if err := os.WriteFile(file, make([]byte, 17<<10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.run(2, "dispute", "cafe", "--decision", file)
+	s.wants(s.talk, "it is too large")
 }

@@ -51,7 +51,7 @@ func (p *program) root() *cobra.Command {
 		Use:   "haggled",
 		Short: "Rent out this machine's GPUs",
 		Long: "haggled offers this machine's cards to renters, runs their jobs in containers and meters them with receipts that " +
-			"both sides sign. In this version real cards are for owners whose key you trust: `haggled trust`. Labs have simulated ones, for everybody.",
+			"both sides sign. Owners whose key you trust rent on credit (`haggled trust`), strangers pay ahead. Labs have simulated cards, for everybody.",
 		Example: "  haggled init        # write a configuration to edit\n  haggled doctor      # what is missing, and how to get it\n  haggled serve       # run the rig\n  haggled status      # how it is, from another terminal",
 		Args:    cli.Words(0, 0, ""),
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
@@ -69,8 +69,9 @@ func (p *program) root() *cobra.Command {
 		}
 	}
 	add(groupDaemon, p.initCommand(), p.serveCommand(), p.doctorCommand(), p.versionCommand())
-	add(groupOwner, p.statusCommand(), p.cardsCommand(), p.priceCommand(), p.trustCommand(), p.takebackCommand(), p.givebackCommand(),
-		p.pauseCommand(), p.resumeCommand(), p.drainCommand())
+	add(groupOwner, p.statusCommand(), p.cardsCommand(), p.priceCommand(), p.trustCommand(), p.ledgerCommand(), p.confirmCommand(),
+		p.invoiceCommand(), p.historyCommand(), p.disputeCommand(), p.takebackCommand(), p.givebackCommand(),
+		p.pauseCommand(), p.resumeCommand(), p.drainCommand(), p.backupCommand(), p.restoreCommand())
 	root.AddCommand(p.purgeCommand(), p.helperCommand())
 	root.SetHelpCommandGroupID(groupDaemon)
 	root.SetCompletionCommandGroupID(groupDaemon)

@@ -14,6 +14,7 @@ import (
 // other error becomes "internal" on its way through the API. Ids may be shortened as the agent allows it.
 type Agent interface {
 	Inside
+	Spending
 	// Status tells where the agent stands.
 	Status(ctx context.Context) (view.AgentStatus, error)
 	// Offers lists the offers that match a query. None is an empty list and no error.
@@ -111,17 +112,11 @@ func agentRoutes(api huma.API, c Config, a Agent) {
 	act(api, c, http.MethodPost, "shutdown", "/v1/shutdown", "End the agent", func(ctx context.Context, in *shutdown) error {
 		return a.Shutdown(ctx, in.Body.Force)
 	})
-	huma.Register(api, operation(http.MethodGet, "export-lease", "/v1/leases/{id}/evidence", "Everything that both sides signed, to be judged offline"),
-		func(ctx context.Context, in *byID) (*bytesOut, error) {
-			data, err := a.Evidence(ctx, in.ID)
-			if err != nil {
-				return nil, c.problem("export-lease", err)
-			}
-			return &bytesOut{"application/octet-stream", data}, nil
-		})
+	exportRoute(api, c, a.Evidence)
 	logRoute(api, c, a)
 	eventRoute(api, c, a)
 	insideRoutes(api, c, a)
+	spendingRoutes(api, c, a)
 }
 
 // some turns an absent list into an empty one: JSON has [] for it and not null.

@@ -70,11 +70,6 @@ func (c *AgentClient) Receipts(ctx context.Context, id string) ([]view.Receipt, 
 	return get[[]view.Receipt](ctx, c.client, leasePath(id, "/receipts"), nil)
 }
 
-// Evidence implements Agent.
-func (c *AgentClient) Evidence(ctx context.Context, id string) ([]byte, error) {
-	return c.bytes(ctx, http.MethodGet, leasePath(id, "/evidence"), nil, nil)
-}
-
 // Peers implements Agent.
 func (c *AgentClient) Peers(ctx context.Context) ([]view.Peer, error) {
 	return get[[]view.Peer](ctx, c.client, "/v1/peers", nil)

@@ -100,6 +100,7 @@ func TestEveryOperationOfARigArrivesAndComesBack(t *testing.T) {
 	trusted, _ := new(fakeRig).TrustedOwners(t.Context())
 	takeback, _ := new(fakeRig).Takeback(t.Context(), "", true)
 	ada := market.KeyOf(markettest.Private("ada"))
+	name, unlimited := "Ada", int64(-1)
 	prices := market.Prices{Currency: "EUR", Slot: 360_000, Out: 9}
 	run(t, f.seen, []step{
 		{"status", func(ctx context.Context) (any, error) { return of(c.Status(ctx)) }, status},
@@ -110,7 +111,9 @@ func TestEveryOperationOfARigArrivesAndComesBack(t *testing.T) {
 		{"resume", func(ctx context.Context) (any, error) { return only(c.Resume(ctx)) }, nil},
 		{"drain true", func(ctx context.Context) (any, error) { return only(c.Drain(ctx, true)) }, nil},
 		{"trusted", func(ctx context.Context) (any, error) { return of(c.TrustedOwners(ctx)) }, trusted},
-		{"trust " + ada.String() + " Ada", func(ctx context.Context) (any, error) { return only(c.Trust(ctx, ada, "Ada")) }, nil},
+		{"trust " + ada.String() + ` {"name":"Ada","credit_micro":-1}`, func(ctx context.Context) (any, error) {
+			return only(c.Trust(ctx, ada, view.Trust{Name: &name, CreditMicro: &unlimited}))
+		}, nil},
 		{"distrust " + ada.String(), func(ctx context.Context) (any, error) { return only(c.Distrust(ctx, ada)) }, nil},
 		{"takeback GPU-1/ö? true", func(ctx context.Context) (any, error) { return of(c.Takeback(ctx, "GPU-1/ö?", true)) }, takeback},
 		{"giveback 1", func(ctx context.Context) (any, error) { return only(c.Giveback(ctx, "1")) }, nil},

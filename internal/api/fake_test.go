@@ -189,8 +189,9 @@ func (f *fakeRig) TrustedOwners(context.Context) ([]view.Owner, error) {
 	return []view.Owner{{Key: "12D3", Name: "Ada", Since: 5, Owes: view.MoneyOf(9, "USD")}}, f.note("trusted")
 }
 
-func (f *fakeRig) Trust(_ context.Context, owner market.Key, name string) error {
-	return f.note("trust %s %s", owner, name)
+func (f *fakeRig) Trust(_ context.Context, owner market.Key, t view.Trust) error {
+	text, _ := json.Marshal(t)
+	return f.note("trust %s %s", owner, text)
 }
 
 func (f *fakeRig) Distrust(_ context.Context, owner market.Key) error {

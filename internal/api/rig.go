@@ -13,6 +13,7 @@ import (
 // Rig is a rig's daemon as its owner sees it. RigClient and the daemon itself fulfil it. Errors are market errors; any other
 // error becomes "internal" on its way through the API.
 type Rig interface {
+	Earning
 	// Status tells where the rig stands.
 	Status(ctx context.Context) (view.RigStatus, error)
 	// Cards lists the rig's cards by slot.
@@ -31,8 +32,8 @@ type Rig interface {
 	Leases(ctx context.Context, all bool) ([]view.Lease, error)
 	// TrustedOwners lists the owners whose bids are taken, with what they owe, in the order in which they were added.
 	TrustedOwners(ctx context.Context) ([]view.Owner, error)
-	// Trust takes bids of an owner from now on, under a name that only this rig's owner sees. Again, it changes the name.
-	Trust(ctx context.Context, owner market.Key, name string) error
+	// Trust takes bids of an owner from now on, and says what it may owe. Again, it changes what is not nil.
+	Trust(ctx context.Context, owner market.Key, t view.Trust) error
 	// Distrust takes no more bids of an owner. Leases that are signed go on.
 	Distrust(ctx context.Context, owner market.Key) error
 	// Takeback takes a card, named by slot or UUID, from new leases and ends the lease that holds it, after the notice of its
@@ -52,7 +53,7 @@ type (
 	}
 	trustOne struct {
 		Owner string `path:"owner" maxLength:"128" doc:"a key"`
-		Body  TrustRequest
+		Body  view.Trust
 	}
 	byCard struct {
 		Card string `path:"card" maxLength:"128" doc:"a slot, or a UUID or enough of its beginning"`
@@ -66,11 +67,6 @@ type (
 // DrainRequest empties a rig.
 type DrainRequest struct {
 	Now bool `json:"now" doc:"also end the running leases, after their notice"`
-}
-
-// TrustRequest takes bids of an owner.
-type TrustRequest struct {
-	Name string `json:"name" maxLength:"64" doc:"the owner, in your own words; nobody else sees it"`
 }
 
 // TakebackRequest takes a card back.
@@ -111,6 +107,7 @@ func rigRoutes(api huma.API, c Config, r Rig) {
 	})
 	trustRoutes(api, c, r)
 	cardRoutes(api, c, r)
+	earningRoutes(api, c, r)
 	act(api, c, http.MethodPost, "shutdown", "/v1/shutdown", "End the daemon; jobs go on", func(ctx context.Context, _ *struct{}) error {
 		return r.Shutdown(ctx)
 	})
@@ -127,7 +124,7 @@ func trustRoutes(api huma.API, c Config, r Rig) {
 		if err != nil {
 			return err
 		}
-		return r.Trust(ctx, key, in.Body.Name)
+		return r.Trust(ctx, key, in.Body)
 	})
 	act(api, c, http.MethodDelete, "distrust", "/v1/trusted/{owner}", "Take no more bids of an owner", func(ctx context.Context, in *byOwner) error {
 		key, err := market.ParseKey(in.Owner)

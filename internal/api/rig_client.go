@@ -57,8 +57,8 @@ func (c *RigClient) TrustedOwners(ctx context.Context) ([]view.Owner, error) {
 }
 
 // Trust implements Rig.
-func (c *RigClient) Trust(ctx context.Context, owner market.Key, name string) error {
-	return c.do(ctx, http.MethodPut, "/v1/trusted/"+owner.String(), TrustRequest{Name: name})
+func (c *RigClient) Trust(ctx context.Context, owner market.Key, t view.Trust) error {
+	return c.do(ctx, http.MethodPut, "/v1/trusted/"+owner.String(), t)
 }
 
 // Distrust implements Rig.

@@ -3,6 +3,7 @@ package assemble
 import (
 	"errors"
 	"io/fs"
+	"strings"
 	"syscall"
 
 	"haggle/internal/api"
@@ -16,6 +17,11 @@ import (
 // place, on a full disk or not readable, its key is not safe, or its port is taken. It returns false for other errors. status is
 // the command that shows the program that runs.
 func Explain(err error, status string) (market.Explanation, bool) {
+	program, _, _ := strings.Cut(status, " ")
+	if errors.Is(err, ErrStopFirst) {
+		stop := map[string]string{"haggle": "`haggle agent stop --force` ends the agent; jobs go on", "haggled": "`systemctl stop haggled` ends the daemon; jobs go on"}
+		return market.Explanation{Message: err.Error(), Hint: stop[program], Class: market.ClassFailed}, true
+	}
 	if errors.Is(err, store.ErrLocked) || errors.Is(err, api.ErrInUse) {
 		return market.Explanation{
 			Message: "it runs already: " + err.Error(), Hint: "`" + status + "` shows it; another --home keeps two apart", Class: market.ClassFailed,
@@ -29,9 +35,11 @@ func Explain(err error, status string) (market.Explanation, bool) {
 		is   error
 		hint string
 	}{
-		{store.ErrDamaged, "move it away with the files beside it that end in -wal and -shm, and keep them for what they still prove; then " +
-			"put back a copy or start anew: every receipt that you exported is still good"},
+		{store.ErrDamaged, "`" + program + " restore FILE` puts back a copy, of those in the folder backups beside the database or of your own, and keeps " +
+			"what is there for what it still proves"},
 		{store.ErrNewerSchema, "nothing was changed"},
+		{store.ErrOtherKey, "a copy goes with its key, which is in no copy: put the key file that belongs to it in its place first"},
+		{store.ErrOtherNetwork, "set the network to the copy's, or choose another copy"},
 		{store.ErrForeign, "give haggle and haggled different folders with --home"},
 		{store.ErrNetworkDisk, "choose a folder on a local disk with --home"},
 		{store.ErrFull, "make room and start again: nothing that was acknowledged is lost"},

@@ -18,10 +18,63 @@ type Agent struct {
 	LogLevel  string        // debug, info, warn or error
 	LogFormat string        // text or json
 
+	// PayPath are folders that are searched for payment programs after haggle's own. Pay are the programs' settings.
+	PayPath []string
+	Pay     Programs
+	Budget  AgentBudget
+	Probe   time.Duration // between two questions to a running job whether it runs; 0 asks nothing
+
 	origins map[string]Origin
 }
 
-func agentTable() []spec[Agent] {
+// AgentBudget is what an agent may spend over all its leases where its user has set nothing with `haggle budget`, in the currency
+// of the knob currency. Decimals; "" is no limit.
+type AgentBudget struct{ Day, Month string }
+
+func agentTable() []spec[Agent] { return append(generalAgentTable(), moneyAgentTable()...) }
+
+// moneyAgentTable holds the knobs of paying.
+func moneyAgentTable() []spec[Agent] {
+	return []spec[Agent]{
+		{
+			Knob: Knob{
+				Name: "probe_interval", Kind: KindDuration, Default: "15s", Max: int64(time.Hour),
+				Doc: "How often a running job is asked whether it runs: time without an answer is not signed for. 0s asks nothing.",
+			},
+			field: func(a *Agent) any { return &a.Probe },
+		},
+		{
+			Knob: Knob{
+				Name: "budget.day", Kind: KindPrice,
+				Doc: "The most that is spent in a day over all leases, such as \"5.00\". None: no limit. `haggle budget` wins over it.",
+			},
+			field: func(a *Agent) any { return &a.Budget.Day }, check: orNothing(checkPrice),
+		},
+		{
+			Knob: Knob{
+				Name: "budget.month", Kind: KindPrice,
+				Doc: "The same for a month.",
+			},
+			field: func(a *Agent) any { return &a.Budget.Month }, check: orNothing(checkPrice),
+		},
+		{
+			Knob: Knob{
+				Name: "pay.path", Kind: KindList,
+				Doc: "Folders that are searched for payment programs, haggle-pay-NAME, after the one that haggle lies in.",
+			},
+			field: func(a *Agent) any { return &a.PayPath }, check: checkAbsolute,
+		},
+		{
+			Knob: Knob{
+				Name: "pay" + anyProgram, Kind: KindPrograms,
+				Doc: "Settings of payment programs, a table for each: [pay.lab] holds those of haggle-pay-lab.",
+			},
+			field: func(a *Agent) any { return &a.Pay },
+		},
+	}
+}
+
+func generalAgentTable() []spec[Agent] {
 	return []spec[Agent]{
 		{
 			Knob: Knob{

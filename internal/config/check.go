@@ -80,6 +80,14 @@ func checkFolder(s string) error {
 	return nil
 }
 
+// checkAbsolute is checkFolder on any system.
+func checkAbsolute(s string) error {
+	if !filepath.IsAbs(s) {
+		return fmt.Errorf("holds %.80q, which is not an absolute path", s)
+	}
+	return nil
+}
+
 // checkSocket wants a path that every system takes for a socket.
 func checkSocket(s string) error {
 	if !filepath.IsAbs(s) || filepath.Clean(s) != s || len(s) > maxSocket {

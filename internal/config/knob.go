@@ -21,6 +21,7 @@ const (
 	KindPrice     Kind = "price"     // "0.40": a decimal with at most six digits after the point
 	KindSimulated Kind = "simulated" // [{profile = "RTX_4090", count = 2}]; elsewhere RTX_4090=2,H100=1
 	KindImages    Kind = "images"    // [{name = "lab", archive = "lab.tar"}]; elsewhere lab=lab.tar,other=other.tar
+	KindPrograms  Kind = "programs"  // a table for each program, [pay.lab]; elsewhere lab.bank=/srv/bank,lab.cap=5
 )
 
 // Unlimited is the value of a limit that is none.

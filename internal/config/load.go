@@ -181,6 +181,12 @@ func (l *layers[T]) tree(tree map[string]any, table, path string) error {
 			}
 			continue
 		}
+		if s, free := l.free(table); free && isTable {
+			if err := l.set(s, map[string]any{name: below}, FromFile, path, filepath.Dir(path)); err != nil {
+				return err
+			}
+			continue
+		}
 		if l.isTable(full) {
 			return &Error{Source: path, Key: full, Problem: "is a table", Hint: "write [" + full + "] on a line of its own, and its keys below"}
 		}

@@ -55,7 +55,7 @@ func TestDefaults(t *testing.T) {
 	}
 	want := config.Rules{
 		Min: time.Minute, Max: 7 * 24 * time.Hour, Interval: time.Minute, First: 10 * time.Second,
-		Grace: 2 * time.Minute, Notice: 2 * time.Minute, MaxUnattended: 8 * time.Hour, Credit: "5",
+		Grace: 2 * time.Minute, Notice: 2 * time.Minute, MaxUnattended: 8 * time.Hour, Credit: "5", Bidders: config.BiddersAnyone,
 	}
 	if r.Rules != want {
 		t.Errorf("rules are %+v, want %+v", r.Rules, want)
@@ -86,6 +86,11 @@ func TestAFlagWinsOverTheEnvironmentOverTheFileOverTheDefault(t *testing.T) {
 		{"idle_exit", "1h", config.FromDefault},
 		{"log_level", "warn", config.FromFile},
 		{"log_format", "text", config.FromDefault},
+		{"probe_interval", "15s", config.FromDefault},
+		{"budget.day", "", config.FromDefault},
+		{"budget.month", "", config.FromDefault},
+		{"pay.path", "", config.FromDefault},
+		{"pay.NAME", "", config.FromDefault},
 	}
 	if diff := cmp.Diff(want, a.Values()); diff != "" {
 		t.Errorf("values (-want +got):\n%s", diff)

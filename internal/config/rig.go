@@ -24,6 +24,7 @@ type Rig struct {
 	Host       Share
 	Jobs       Jobs
 	Line       Line
+	Pay        RigPay
 	Images     []Image
 	LogLevel   string // debug, info, warn or error
 	LogFormat  string // text or json
@@ -71,6 +72,7 @@ type Rules struct {
 	Notice        time.Duration // from SIGTERM to SIGKILL
 	MaxUnattended time.Duration // longest time without the renter's agent, or Unlimited
 	Credit        string        // a decimal: what a trusted owner may use unpaid
+	Bidders       string        // BiddersAnyone or BiddersTrusted
 }
 
 // Share is what a job gets of the host with each slot.

@@ -16,7 +16,7 @@ func RigKnobs() []Knob { return knobs(rigTable()) }
 
 // rigTable has the knobs without a table first, as TOML wants them.
 func rigTable() []spec[Rig] {
-	return slices.Concat(marketTable(), cardTable(), engineTable(), shareTable(), jobTable(), priceTable(), ruleTable())
+	return slices.Concat(marketTable(), cardTable(), engineTable(), shareTable(), jobTable(), priceTable(), ruleTable(), payTable())
 }
 
 func marketTable() []spec[Rig] {

@@ -58,6 +58,8 @@ func (s spec[T]) set(into *T, value any) error {
 		return simulated(field, value)
 	case *[]Image:
 		return images(field, value)
+	case *Programs:
+		return programs(field, value)
 	}
 	return fmt.Errorf("has no place to be kept (%s)", s.Kind) // a mistake in the table, which a test looks for
 }

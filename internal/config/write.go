@@ -65,6 +65,11 @@ func render[T any](table []spec[T], from *T, prefix string) string {
 			}
 		}
 		fmt.Fprintf(&b, "\n# %s%s\n", s.Doc, s.bounds())
+		if p, ok := s.field(from).(*Programs); ok {
+			b.WriteString(p.literals(in))
+			in = "" // another table has begun
+			continue
+		}
 		comment := ""
 		if s.isDefault(from) {
 			comment = "# "
@@ -122,6 +127,8 @@ func literal(field any, kind Kind) string {
 		return strconv.FormatInt(*v, 10)
 	case *[]Simulated:
 		return list(*v, func(s Simulated) string { return fmt.Sprintf("{profile = %s, count = %d}", quote(s.Profile), s.Count) })
+	case *Programs:
+		return "{" + v.plain() + "}"
 	case *[]Image:
 		return list(*v, func(i Image) string { return fmt.Sprintf("{name = %s, archive = %s}", quote(i.Name), quote(i.Archive)) })
 	}
@@ -139,6 +146,8 @@ func plain(field any, kind Kind) string {
 		return formatLimit(*v)
 	case *[]Simulated:
 		return join(*v, func(s Simulated) string { return s.Profile + "=" + strconv.Itoa(s.Count) })
+	case *Programs:
+		return v.plain()
 	case *[]Image:
 		return join(*v, func(i Image) string { return i.Name + "=" + i.Archive })
 	}

@@ -83,7 +83,8 @@ func TestAFreshFileExplainsEveryKnobAndSetsNone(t *testing.T) {
 	}
 	for _, k := range config.RigKnobs() {
 		key := k.Name[strings.LastIndex(k.Name, ".")+1:]
-		if !strings.Contains(string(data), "\n# "+k.Doc) || !strings.Contains(string(data), "\n# "+key+" = ") {
+		set := k.Kind == config.KindPrograms // each program has a table of its own
+		if !strings.Contains(string(data), "\n# "+k.Doc) || !set && !strings.Contains(string(data), "\n# "+key+" = ") {
 			t.Errorf("%s is not explained, or is set", k.Name)
 		}
 	}

@@ -3,7 +3,7 @@
 // rights, limits and view.
 //
 // It speaks package tunnel on a unix socket. Its kinds of channels are ssh (a whole SSH server: shells, commands, sftp,
-// forwards both ways), dial, files, and those of checkpoints. The renter is not asked who he is: a path that arrives here
+// forwards both ways), dial, files, ping, and those of checkpoints. The renter is not asked who he is: a path that arrives here
 // was let in by the lease's key, and ends in the renter's own job. A process of the job may open a path as well, and gains
 // nothing by it.
 //

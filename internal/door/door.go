@@ -97,6 +97,7 @@ func New(cfg Config) (*Door, error) {
 			tunnel.KindDial:       d.serveDial,
 			tunnel.KindFiles:      d.serveFiles,
 			tunnel.KindCheckpoint: d.serveCheckpoint,
+			tunnel.KindPing:       d.servePing,
 			KindPush:              d.servePush,
 			KindPushStatus:        d.servePushStatus,
 		},

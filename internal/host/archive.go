@@ -215,16 +215,20 @@ func (d *Daemon) awaitPreparing(ctx context.Context, l *lease) error {
 	defer patience.Stop()
 	for {
 		seen := l.seen.Load()
+		limit := patience.C
 		switch seen.lease.Job {
 		case market.JobPreparing:
-			return nil
+			if seen.lease.Funded() {
+				return nil
+			}
+			limit = nil // the lease itself does not wait for its money for ever
 		case market.JobGranted:
 		default:
 			return notPreparing(seen.lease)
 		}
 		select {
 		case <-seen.turned:
-		case <-patience.C:
+		case <-limit:
 			return notPreparing(seen.lease)
 		case <-ctx.Done():
 			return ctx.Err()

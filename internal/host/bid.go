@@ -15,7 +15,7 @@ import (
 // maxLeases bounds the leases that a rig looks after at a time, those included whose job has ended and whose disk is kept.
 const maxLeases = 4096
 
-// maxSending bounds the leases of one renter that wait for what it sends before the start: they cost it nothing.
+// maxSending bounds the leases of one renter that wait for what it sends before the start, its first money in it: they cost it nothing.
 const maxSending = 4
 
 // How long a bid waits for a slot whose card's memory is being overwritten, and how often it looks.
@@ -57,7 +57,7 @@ func (d *Daemon) tryGrant(ctx context.Context, peer market.Key, m market.BidMess
 	d.grants.Lock()
 	defer d.grants.Unlock()
 	if before, found, err := d.cfg.Store.Granted(ctx, sealedBid.Hash()); err != nil || found {
-		return d.again(before, err)
+		return d.again(ctx, before, m.Guarantee, err)
 	}
 	offer, err := d.admit(m, bid)
 	if err != nil {
@@ -74,14 +74,21 @@ func (d *Daemon) tryGrant(ctx context.Context, peer market.Key, m market.BidMess
 	if err := d.admitRenter(bid.Renter); err != nil {
 		return nil, err
 	}
-	var nonce market.Nonce
-	if _, err := io.ReadFull(d.cfg.Random, nonce[:]); err != nil {
-		return nil, fmt.Errorf("make a nonce: %w", err)
+	nonce, err := d.nonce()
+	if err != nil {
+		return nil, err
 	}
 	now := d.cfg.Clock()
 	terms := market.Grant(offer, bid, sealedBid.Hash(), slots, now.Wall, nonce)
 	if err := d.admitDisk(terms, d.imageToCome(m.Job, bid.Renter)); err != nil {
 		return nil, err
+	}
+	if !bid.Guarantee.IsZero() {
+		d.pledging.Lock() // from the check until the lease is counted
+		defer d.pledging.Unlock()
+		if err := d.guarantee(d.settings(), bid, m.Guarantee); err != nil {
+			return nil, err
+		}
 	}
 	sealed := market.SealTerms(d.cfg.Network, d.cfg.Key, terms)
 	record := Record{
@@ -92,19 +99,35 @@ func (d *Daemon) tryGrant(ctx context.Context, peer market.Key, m market.BidMess
 	if err := d.cfg.Store.Create(context.WithoutCancel(ctx), record); err != nil {
 		return nil, fmt.Errorf("reserve slots: %w", err)
 	}
+	if err := d.keepGuarantee(ctx, record.Lease, m.Guarantee); err != nil {
+		return nil, err // the same bid again files it
+	}
 	l := newLease(d, record)
 	d.adopt(l)
 	return l, nil
 }
 
+func (d *Daemon) nonce() (market.Nonce, error) {
+	var n market.Nonce
+	if _, err := io.ReadFull(d.cfg.Random, n[:]); err != nil {
+		return n, fmt.Errorf("make a nonce: %w", err)
+	}
+	return n, nil
+}
+
 // again answers a bid that was granted before.
-func (d *Daemon) again(r Record, err error) (*lease, error) {
+func (d *Daemon) again(ctx context.Context, r Record, guarantee []byte, err error) (*lease, error) {
 	if err != nil {
 		return nil, err
 	}
 	state := r.Lease
 	if l := d.lease(r.Lease.ID); l != nil {
-		if state = l.snapshot(); state.Job != market.JobEnded {
+		if state = l.snapshot(); state.Job == market.JobGranted {
+			if err := d.keepGuarantee(ctx, state, guarantee); err != nil {
+				return nil, err
+			}
+		}
+		if state.Job != market.JobEnded {
 			return l, nil
 		}
 	}
@@ -126,10 +149,18 @@ func (d *Daemon) admit(m market.BidMessage, bid market.Bid) (market.Offer, error
 	if s := d.settings(); s.Paused || s.Draining {
 		return offer, market.NewError(market.CodePaused)
 	}
-	if err := d.admitOwner(bid.Owner); err != nil {
+	if d.diskFull() {
+		return offer, market.NewError(market.CodeDiskFull, "whose", "the rig")
+	}
+	if err := d.admitOwner(bid); err != nil {
 		return offer, err
 	}
-	if err := market.Admit(offer, sealed.Hash(), bid, d.cfg.Clock().Wall); err != nil {
+	if bid.Pay != "" {
+		if err := d.checkMethod(bid.Pay); err != nil {
+			return offer, err // its program has gone since
+		}
+	}
+	if err := market.Admit(d.ownOffer(offer, bid.Owner), sealed.Hash(), bid, d.cfg.Clock().Wall); err != nil {
 		return offer, err
 	}
 	if err := market.AdmitJob(offer, bid, m.Job); err != nil {
@@ -184,7 +215,7 @@ func (d *Daemon) admitRenter(renter market.Key) error {
 		if s.Job == market.JobGranted {
 			return market.NewError(market.CodeTooMany)
 		}
-		if s.Job == market.JobPreparing && s.Awaits() {
+		if s.Job == market.JobPreparing && (s.Awaits() || !s.Funded()) {
 			sending++
 		}
 	}

@@ -51,6 +51,16 @@ type Config struct {
 	Spool string
 	// SpoolSpace tells how many bytes are free where Spool is, and how many there are in all. nil looks at nothing.
 	SpoolSpace func() (free, total int64, err error)
+	// Till takes money; nil takes none: leases are then owed, and settled by the owner's own word.
+	Till Till
+	// Bidders is BiddersTrusted where the owner wants no strangers, even if they pay ahead. Otherwise strangers may bid where there
+	// are payment methods, and in labs everybody.
+	Bidders string
+	// Boot reads the clock that runs on while the machine sleeps, in milliseconds since its boot, and names the boot. nil goes by the
+	// wall clock between two lives of the program.
+	Boot func() (ms int64, boot market.Nonce)
+	// DiskFull tells that the store's disk is full: no new leases are taken, and those that there are go on. nil is never.
+	DiskFull func() bool
 	// OffersChanged, where set, is called after Offers has changed. It must not wait.
 	OffersChanged func()
 }
@@ -79,8 +89,8 @@ func DefaultRules() market.Rules {
 	}
 }
 
-// rules fills in the rules that follow from the rest of the configuration: who may bid, for how much credit, and what jobs reach.
-// Paying ahead does not exist yet, so nobody but trusted owners is served outside labs.
+// rules fills in the rules that follow from the rest of the configuration: for how much credit trusted owners may bid, in labs all,
+// and what jobs reach. Who may bid depends on the payment programs that there are: see Daemon.rules.
 func (cfg Config) rules() market.Rules {
 	r := cfg.Rules
 	r.Egress, r.Content = cfg.Egress == runtime.NetworkInternet, cfg.Content
@@ -115,6 +125,8 @@ func (cfg Config) check() error {
 		return errors.New("rig needs an absolute folder for the images that renters bring")
 	case tooSlow(cfg.Machine.SlotUp) || tooSlow(cfg.Machine.SlotDown):
 		return fmt.Errorf("rig cannot promise %d and %d bits a second: at least %d or nothing", cfg.Machine.SlotUp, cfg.Machine.SlotDown, minBits)
+	case cfg.Bidders != "" && cfg.Bidders != market.BiddersAnyone && cfg.Bidders != market.BiddersTrusted:
+		return fmt.Errorf("rig cannot take the bids of %q", cfg.Bidders)
 	case cfg.Egress != runtime.NetworkNone && cfg.Egress != runtime.NetworkInternet:
 		return fmt.Errorf("rig cannot give jobs the network %q", string(cfg.Egress))
 	}

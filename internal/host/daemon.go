@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"haggle/internal/pay"
 	"haggle/market"
 	"haggle/runtime"
 )
@@ -37,9 +38,13 @@ type Daemon struct {
 	births  chan *lease   // leases whose goroutine Run starts
 	renew   chan struct{} // the offer is out of date
 	untidy  chan struct{} // images that renters brought may have to go
+	tills   chan struct{} // one for each payment program that runs
 
-	grants  sync.Mutex
-	signing sync.Mutex
+	grants   sync.Mutex
+	pledging sync.Mutex
+	purse    sync.Mutex
+	chaining sync.Mutex
+	signing  sync.Mutex
 
 	mu      sync.Mutex
 	leases  map[market.LeaseID]*lease
@@ -48,6 +53,10 @@ type Daemon struct {
 	offer   []byte
 	buckets []string
 	skewed  map[market.Key]time.Duration // peers whose clocks are ahead of this one, or behind
+	methods []pay.Method                 // payment programs
+	past    map[account]money            // leases that are over
+	pledges map[market.Hash]market.Micro // what leases that are over still hold of guarantees
+	chain   market.ChainEnd              // of accepted outcomes
 }
 
 // New checks a configuration. It starts nothing.
@@ -87,6 +96,7 @@ func New(cfg Config) (*Daemon, error) {
 		ready: make(chan struct{}), stopped: make(chan struct{}), births: make(chan *lease), renew: make(chan struct{}, 1),
 		untidy: make(chan struct{}, 1),
 		leases: map[market.LeaseID]*lease{}, jobs: map[string]*lease{}, skewed: map[market.Key]time.Duration{},
+		tills: make(chan struct{}, tillCalls), past: map[account]money{}, pledges: map[market.Hash]market.Micro{},
 	}
 	d.rack = rack{driver: cfg.Cards, salt: cfg.Salt, tick: cfg.Tick, power: cfg.PowerLimitMW, log: cfg.Log, fault: d.faulty}
 	d.engine = engine{
@@ -130,6 +140,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 	wg.Go(func() { d.rack.run(ctx, d.changed) })
 	wg.Go(func() { d.renewOffers(ctx) })
 	wg.Go(func() { d.keepTidy(ctx) })
+	if d.cfg.Till != nil {
+		wg.Go(func() { d.keepMethods(ctx) })
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -140,34 +153,21 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 }
 
-// recall reads what the store knows.
-func (d *Daemon) recall(ctx context.Context) ([]*lease, error) {
-	var err error
-	if d.instance, err = d.cfg.Store.Instance(ctx); err != nil {
-		return nil, fmt.Errorf("recall leases: %w", err)
-	}
-	if d.chosen, err = d.cfg.Store.Settings(ctx); err != nil {
-		return nil, fmt.Errorf("recall settings: %w", err)
-	}
-	records, err := d.cfg.Store.Records(ctx, false)
-	if err != nil {
-		return nil, fmt.Errorf("recall leases: %w", err)
-	}
-	var old []*lease
-	for _, r := range records {
-		if r.Lease, _, err = market.Step(r.Lease, d.cfg.Clock(), market.Restarted{}); err != nil {
-			return nil, fmt.Errorf("recall lease %s: %w", r.Lease.ID.Short(), err)
-		}
-		old = append(old, newLease(d, r))
-	}
-	return old, nil
-}
-
 // sweep removes from the engine what no lease keeps.
 func (d *Daemon) sweep(ctx context.Context) {
+	var strays []string
 	report, err := d.cfg.Runtime.Sweep(ctx, func(job string) bool {
-		return d.jobLease(job) != nil
+		l := d.jobLease(job)
+		if l != nil && attemptOf(job) > l.snapshot().Attempt {
+			strays = append(strays, job)
+		}
+		return l != nil
 	})
+	for _, job := range strays { // they began after the copy from which the store was put back, and run for nobody
+		if err := d.cfg.Runtime.Kill(ctx, job); err != nil && ctx.Err() == nil {
+			d.log.Warn("end a job that no lease knows of", slog.String("job", job), slog.Any("err", err))
+		}
+	}
 	if err != nil && ctx.Err() == nil {
 		d.log.Warn("sweep", slog.Any("err", err))
 	}
@@ -223,6 +223,9 @@ func (d *Daemon) enter(l *lease) {
 // forget takes a lease off the lists when its goroutine ends.
 func (d *Daemon) forget(l *lease) {
 	d.mu.Lock()
+	if seen := l.seen.Load(); d.over(seen.lease) {
+		d.retire(seen.lease, seen.money)
+	}
 	delete(d.leases, l.id)
 	delete(d.jobs, l.base)
 	d.mu.Unlock()

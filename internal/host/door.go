@@ -103,7 +103,7 @@ func enterable(l market.Lease) bool {
 	case market.JobGranted:
 		return false
 	case market.JobPreparing:
-		return l.Ready
+		return l.Ready && l.Funded()
 	case market.JobEnded:
 		return !l.Gone
 	}

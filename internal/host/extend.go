@@ -48,8 +48,15 @@ func (l *lease) extended(ctx context.Context, e market.Extension, sealed market.
 			return nil, err
 		}
 	}
+	if !l.state.Terms.Guarantee.IsZero() {
+		l.d.pledging.Lock() // until the lease is counted with it
+		defer l.d.pledging.Unlock()
+		if err := l.widen(ctx, e); err != nil {
+			return nil, err
+		}
+	}
 	both := market.Consent(sealed, l.d.cfg.Key).Encode()
-	err = l.step(ctx, market.Extend{Extension: e}, func(ctx context.Context, next market.Lease, _ []Receipt) error {
+	err = l.step(ctx, market.Extend{Extension: e}, func(ctx context.Context, next market.Lease, _ filing) error {
 		return l.d.cfg.Store.Extend(ctx, next, e.Seq, both)
 	})
 	if err != nil {

@@ -34,7 +34,7 @@ func TestALeaseIsExtendedWithBothSignaturesOnce(t *testing.T) {
 		a.connect()
 		a.say(market.ExtendMessage{Extension: raw})
 		pass(time.Second)
-		if len(a.extended) != 3 || !bytes.Equal(a.extended[0], a.extended[1]) || !bytes.Equal(a.extended[0], a.extended[2]) {
+		if len(a.extended) < 3 || len(once(a.extended)) != 1 {
 			t.Fatalf("answers %x", a.extended)
 		}
 		_, sealed, err := market.OpenExtension(network, a.extended[0], a.terms)

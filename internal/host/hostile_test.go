@@ -90,7 +90,7 @@ func TestAMessageThatDoesNotFitIsRefusedAndChangesNothing(t *testing.T) {
 				a.heard.Wait()
 				wantCode(t, a.refused, c.code)
 				synctest.Wait()
-				if after := r.lease(); after.Job != market.JobRunning || after.Head != before.Head || after.Debt != market.DebtOpen {
+				if after := r.lease(); after.Job != market.JobRunning || after.Head.Hash != before.Head.Hash || after.Debt != market.DebtOpen {
 					t.Errorf("lease %+v", after)
 				}
 			})

@@ -21,7 +21,7 @@ type idleness struct {
 
 // stalled reports whether the lease waits for its renter's bytes, and hardly any come.
 func (l *lease) stalled() bool {
-	waits := l.state.Job == market.JobPreparing && (l.state.Ready && l.state.Awaits() || l.awaitsArchive())
+	waits := l.state.Job == market.JobPreparing && l.state.Funded() && (l.state.Ready && l.state.Awaits() || l.awaitsArchive())
 	if !waits {
 		l.idle = idleness{}
 		return false

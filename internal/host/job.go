@@ -139,7 +139,7 @@ func (l *lease) sawRunning(ctx context.Context, epoch int64) {
 	if l.state.Job != market.JobRunning || len(l.late) > 0 {
 		return
 	}
-	l.happened(ctx, market.Restarted{}, market.Contact{Away: l.link == nil})
+	l.happened(ctx, market.Unseen{})
 }
 
 // carryOut does a task. It runs beside the lease's goroutine and touches nothing of the lease.

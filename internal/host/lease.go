@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"haggle/internal/view"
 	"haggle/market"
 	"haggle/runtime"
 )
@@ -44,19 +45,29 @@ type lease struct {
 	record  Record // Lease in it is not kept up to date: see state
 	state   market.Lease
 	draft   []byte // the sealed form of state.Draft, once made
-	link    *link  // nil while the renter is away
+	notice  []byte // the newest sealed notice
+	renter  *link  // nil while the renter is away
+	deputy  *link  // nil while no deputy is here
 	worker  worker
 	gauges  []*gauge
 	late    []market.Event       // what the engine did and the store has not taken yet
 	saved   int64                // monotonic ms of the last save
 	failing [taskRemove + 1]bool // kinds of calls into the engine of which the last failed, and was logged
 	ticks   int64
-	slow    bool // the wipe of the cards takes so long that the offer says so
+	fell    int64 // monotonic ms since which nothing can be stored, while sick
+	gaveUp  bool  // the job was ended for it
+	slow    bool  // the wipe of the cards takes so long that the offer says so
 	ticker  *time.Ticker
 
 	joined   int64         // the engine's epoch in which the pending actions were ordered
 	observed int64         // the engine's epoch in which the job was last seen to run
 	usage    runtime.Usage // what the engine said last
+
+	till    till            // the money that is waited for
+	settled map[uint32]bool // numbers of the slices for which payments were signed
+	moved   market.Micro    // of the payments: what came from the owner's balance
+	signer  string          // of the newest receipt: deputy where it was one
+	verdict *market.Micro   // what the guarantor holds right, once it has said so
 
 	secrets  map[string][]byte // what the job finds in memory; nil where there are none, or they are lost
 	idle     idleness
@@ -66,9 +77,12 @@ type lease struct {
 // glance is the published copy of a lease.
 type glance struct {
 	lease  market.Lease
-	linked bool
-	disk   int64         // bytes that were last seen on the job's disk
-	turned chan struct{} // closed when the job comes into another state, is made, or is removed
+	linked bool           // the renter or a deputy is here
+	disk   int64          // bytes that were last seen on the job's disk
+	money  money          // of the lease, as accounts count it
+	asked  *view.PayAsked // a slice that is waited for
+	signer string         // deputy where the newest receipt that both signed was signed by one
+	turned chan struct{}  // closed when the job comes into another state, is paid for, is made, or is removed
 }
 
 type call struct {
@@ -80,7 +94,7 @@ func newLease(d *Daemon, r Record) *lease {
 	l := &lease{
 		d: d, id: r.Lease.ID, base: jobBase(r.Lease.ID), wants: r.Job, record: r, state: r.Lease, paths: newPaths(),
 		calls: make(chan call, leaseInbox), hints: make(chan struct{}, 1), fault: make(chan struct{}, 1), done: make(chan struct{}),
-		worker: worker{results: make(chan result, 1)},
+		worker: worker{results: make(chan result, 1)}, till: till{results: make(chan tilled, 1)}, settled: map[uint32]bool{},
 	}
 	for _, s := range r.Lease.Terms.Slots {
 		l.gauges = append(l.gauges, newGauge(s, r.Lease.Meter.Slots))
@@ -89,11 +103,12 @@ func newLease(d *Daemon, r Record) *lease {
 	return l
 }
 
-// run lives until the lease is closed or ctx ends. In the second case it saves what it billed, and nothing else happens:
+// run lives until the lease is over or ctx ends. In the second case it saves what it billed, and nothing else happens:
 // the job goes on.
 func (l *lease) run(ctx context.Context) {
 	defer l.d.forget(l)
 	defer l.worker.wait()
+	defer l.till.wait()
 	defer l.paths.close()
 	l.ticker = time.NewTicker(l.pace())
 	defer l.ticker.Stop()
@@ -101,7 +116,7 @@ func (l *lease) run(ctx context.Context) {
 		l.load(true)
 	}
 	l.join(ctx)
-	for !l.state.Closed() {
+	for !l.d.over(l.state) {
 		select {
 		case <-ctx.Done():
 			l.sleep(ctx)
@@ -110,6 +125,8 @@ func (l *lease) run(ctx context.Context) {
 			c.reply <- c.do(ctx)
 		case r := <-l.worker.results:
 			l.finished(ctx, r)
+		case r := <-l.till.results:
+			l.answered(ctx, r)
 		case <-l.hints:
 			if l.state.Job != market.JobEnded && l.state.Job != market.JobPaused {
 				l.order(ctx, task{kind: taskLook})
@@ -160,9 +177,13 @@ func poke(notes chan<- struct{}) {
 func (l *lease) snapshot() market.Lease { return l.seen.Load().lease }
 
 func (l *lease) publish() {
-	next := &glance{lease: l.state, linked: l.link != nil, disk: counted(l.usage.DiskBytes), turned: make(chan struct{})}
+	next := &glance{
+		lease: l.state, linked: len(l.links()) > 0, disk: counted(l.usage.DiskBytes), turned: make(chan struct{}),
+		money: l.money(), asked: l.asking(), signer: l.signer,
+	}
 	before := l.seen.Load()
-	if before != nil && before.lease.Job == next.lease.Job && before.lease.Ready == next.lease.Ready && before.lease.Gone == next.lease.Gone {
+	if before != nil && before.lease.Job == next.lease.Job && before.lease.Ready == next.lease.Ready && before.lease.Gone == next.lease.Gone &&
+		before.lease.Funded() == next.lease.Funded() {
 		next.turned = before.turned
 	}
 	l.seen.Store(next)

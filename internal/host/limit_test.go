@@ -107,6 +107,35 @@ func TestARefusedReceiptEndsTheJobAndOpensADispute(t *testing.T) {
 	})
 }
 
+func TestAJobWhoseCardsDoNothingEndsWhereItsRenterWishes(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		a := newRenter(r, "ann")
+		a.order([]string{"probe", "polite"}, func(b *market.Bid, _ *market.BidMessage) {
+			b.Idle = &market.IdleStop{Permille: 50, ForMs: 120_000}
+		})
+		if err := a.send(); err != nil {
+			t.Fatal(err)
+		}
+		a.accept()
+		pass(5 * time.Minute)
+		a.wantState(market.JobRunning, "") // a simulated card is busy while its job runs
+		cards, err := r.Cards(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.cards.SetLoad(cards[0].UUID, 10, 0); err != nil {
+			t.Fatal(err)
+		}
+		pass(110 * time.Second)
+		a.wantState(market.JobRunning, "")
+		pass(20 * time.Second)
+		a.wantState(market.JobEnded, market.ReasonIdle)
+		if len(a.notices) != 1 || a.notices[0].Reason != market.ReasonIdle {
+			t.Errorf("notices %+v", a.notices)
+		}
+	})
+}
+
 func TestACardThatFailsEndsItsJobAndLeavesTheOffer(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		a := newRenter(r, "ann")

@@ -32,16 +32,16 @@ func newGauge(s market.GrantedSlot, before []market.SlotUse) *gauge {
 	return g
 }
 
-// add takes a reading. The same reading twice adds nothing.
-func (g *gauge) add(s nvml.Sample) {
+// add takes a reading, and reports whether it is a new one. The same reading twice adds nothing.
+func (g *gauge) add(s nvml.Sample) bool {
 	if g.last == nil {
 		g.last = &s
 		raise(&g.use.PeakMemory, s.MemUsedBytes)
-		return
+		return false
 	}
 	passed := s.At - g.last.At
 	if passed <= 0 {
-		return
+		return false
 	}
 	if util, ok := s.UtilPermille.Get(); ok {
 		ms := min(passed, time.Duration(market.MaxTickMs)*time.Millisecond).Milliseconds()
@@ -51,6 +51,7 @@ func (g *gauge) add(s nvml.Sample) {
 	rise(&g.use.ECCUncorrected, g.last.ECCUncorrected, s.ECCUncorrected)
 	raise(&g.use.PeakMemory, s.MemUsedBytes)
 	g.last = &s
+	return true
 }
 
 // grow adds to an optional sum. It makes a new number: the old one may stand in a receipt.
@@ -78,23 +79,22 @@ func raise(peak **int64, now nvml.Opt[int64]) {
 	}
 }
 
-// use reads the lease's cards and returns what they did so far.
-func (l *lease) use() []market.SlotUse {
+// use reads the lease's cards and returns what they did so far, and whether each of them was read anew.
+func (l *lease) use() ([]market.SlotUse, bool) {
 	if l.state.Job != market.JobRunning {
-		return nil
+		return nil, false
 	}
+	anew := true
 	uses := make([]market.SlotUse, 0, len(l.gauges))
 	for _, g := range l.gauges {
 		s, xid, ok := l.d.rack.reading(g.card)
-		if ok {
-			g.add(s)
-		}
+		anew = ok && g.add(s) && anew
 		if xid != nil {
 			g.use.LastXid = xid
 		}
 		uses = append(uses, g.use)
 	}
-	return uses
+	return uses, anew
 }
 
 // usage asks the engine what a job uses; nil where the figures are lost or the engine does not count.

@@ -82,7 +82,7 @@ func (d *Daemon) sign(ctx context.Context, change func(*Settings)) error {
 	s := d.settings()
 	change(&s)
 	now := d.cfg.Clock().Wall
-	s.OfferSeq = max(now, s.OfferSeq+1)
+	s.OfferSeq, s.Seen = max(now, s.OfferSeq+1), d.moment()
 	offer, ready := d.draw(s, now)
 	var sealed []byte
 	if ready {
@@ -114,7 +114,8 @@ func (d *Daemon) draw(s Settings, now int64) (market.Offer, bool) {
 	o := market.Offer{
 		Rig: d.self, Owner: d.self, Name: d.cfg.Name, ID: d.cfg.OfferID, Seq: s.OfferSeq, Issued: now,
 		Expires: now + market.MaxOfferLife.Milliseconds(), State: market.OfferOpen,
-		Host: d.cfg.Machine.facts(len(all)), Net: d.cfg.Net, Prices: d.prices(s), Rules: d.cfg.Rules,
+		Host: d.cfg.Machine.facts(len(all)), Net: d.cfg.Net, Prices: d.prices(s), Rules: d.rules(),
+		Pays: d.pays(), History: d.chainEnd(),
 	}
 	if !d.engine.describe(&o.Host) || len(all) == 0 {
 		return o, false
@@ -129,7 +130,7 @@ func (d *Daemon) draw(s Settings, now int64) (market.Offer, bool) {
 	if len(o.Slots) == 0 {
 		o.State, o.Slots = market.OfferWithdrawn, all
 	}
-	if s.Paused || s.Draining {
+	if s.Paused || s.Draining || d.diskFull() {
 		o.State = market.OfferWithdrawn
 	}
 	return o, true

@@ -18,7 +18,8 @@ func (d *Daemon) Status(ctx context.Context) (view.RigStatus, error) {
 	s := d.settings()
 	v := view.RigStatus{
 		Name: d.cfg.Name, Engine: d.engine.String(), Paused: s.Paused, Draining: s.Draining, Prices: d.prices(s),
-		Leases: []view.Lease{}, Images: []string{}, Warnings: d.warnings(), Bidders: d.cfg.Rules.Bidders, Trusted: d.owners(s),
+		Leases: []view.Lease{}, Images: []string{}, Warnings: d.warnings(), Bidders: d.bidders(), Trusted: d.owners(s),
+		Pays: d.pays(), Credit: limit(d.owedByAll(d.prices(s).Currency), d.cfg.Rules.Credit, d.prices(s).Currency),
 	}
 	var host market.HostFacts
 	d.engine.describe(&host)
@@ -138,59 +139,4 @@ func (d *Daemon) decide(ctx context.Context, change func(*Settings)) error {
 		return err
 	}
 	return d.choose(ctx, change)
-}
-
-// Leases returns the leases whose job has not ended, or all there ever were, oldest first.
-func (d *Daemon) Leases(ctx context.Context, all bool) ([]view.Lease, error) {
-	if err := d.await(ctx); err != nil {
-		return nil, err
-	}
-	records, err := d.cfg.Store.Records(ctx, all)
-	if err != nil {
-		return nil, err
-	}
-	views := []view.Lease{}
-	for _, r := range records {
-		linked := false
-		if l := d.lease(r.Lease.ID); l != nil {
-			seen := l.seen.Load()
-			r.Lease, linked = seen.lease, seen.linked
-		}
-		if all || r.Lease.Job != market.JobEnded {
-			views = append(views, d.leaseView(r, linked))
-		}
-	}
-	return views, nil
-}
-
-func (d *Daemon) leaseView(r Record, linked bool) view.Lease {
-	s := r.Lease
-	t := s.Current()
-	v := view.Lease{
-		ID: s.ID.String(), Bid: t.Bid.String(), Rig: d.cfg.Name, RigKey: d.self.String(), Renter: t.Renter.String(),
-		Model: t.Slots[0].Model, Slots: len(t.Slots), Image: market.Printable(r.Image.Name), Args: []string{},
-		State: string(s.Job), Reason: string(s.Reason), Debt: string(s.Debt),
-		Price:  view.MoneyOf(market.Micro(t.Prices.Slot), t.Prices.Currency),
-		Budget: view.MoneyOf(t.Budget, t.Prices.Currency), Spent: view.MoneyOf(s.Total(), t.Prices.Currency),
-		Signed: view.MoneyOf(s.Head.Total, t.Prices.Currency), BilledMs: s.Meter.BilledMs, Duration: t.DurationMs,
-		Receipts: s.Head.Seq, Created: t.Issued, Since: s.Since, Connected: linked, Simulated: t.Simulated,
-		DiskMB: t.Resources.DiskMB, Egress: t.Egress, Attempt: int(s.Attempt), KeptMs: s.Meter.KeptMs, In: s.Meter.In, Out: s.Meter.Out,
-	}
-	if s.Job == market.JobStopping {
-		v.EndsBy = s.KillAt
-	}
-	if s.Code != "" {
-		why := view.ProblemOf(market.NewError(s.Code))
-		v.Error = &why
-	}
-	if o, said := s.Outcome(); said {
-		v.Outcome = view.OutcomeOf(o)
-	}
-	for _, a := range r.Job.Args {
-		v.Args = append(v.Args, market.Printable(a))
-	}
-	if s.Exit != nil {
-		v.Exit = &s.Exit.Code
-	}
-	return v
 }

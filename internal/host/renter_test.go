@@ -39,10 +39,18 @@ type renter struct {
 	agreed   [][]byte
 	acks     []uint32
 	outcomes []market.Outcome
+	stated   [][]byte // the same, sealed
 	declined []market.DeclineMessage
 	extended [][]byte // with both signatures
 	last     *market.Extension
 	refused  error // how the last stream ended
+
+	bank     *bank // pays what the rig asks for; nil pays nothing
+	asks     []market.AskMessage
+	payments []market.Payment
+	papers   []market.Paper // payments and notices
+	notices  []market.Notice
+	paid     market.Micro // by the rig's payments
 }
 
 func newRenter(r *rig, name string) *renter { return &renter{t: r.t, rig: r, key: private(name)} }
@@ -189,7 +197,7 @@ func (a *renter) hear(stream *pipe, m market.Message) {
 		if err != nil {
 			a.t.Errorf("outcome: %v", err)
 		}
-		a.outcomes = append(a.outcomes, o)
+		a.outcomes, a.stated = append(a.outcomes, o), append(a.stated, m.Outcome)
 	case market.DeclineMessage:
 		a.declined = append(a.declined, m)
 	case market.ExtendMessage:
@@ -197,7 +205,12 @@ func (a *renter) hear(stream *pipe, m market.Message) {
 		if err != nil {
 			a.t.Errorf("extension: %v", err)
 		}
-		a.extended, a.last = append(a.extended, m.Extension), &e
+		if a.last == nil || e.Seq > a.last.Seq {
+			a.last = &e
+		}
+		a.extended = append(a.extended, m.Extension)
+	case market.AskMessage, market.PaymentMessage, market.NoticeMessage:
+		a.hearMoney(stream, m)
 	case market.AckMessage:
 		a.acks = append(a.acks, m.Seq)
 	case market.ReceiptMessage:
@@ -218,8 +231,14 @@ func (a *renter) sign(raw []byte) []byte {
 		a.t.Errorf("receipt: %v", err)
 		return nil
 	}
-	both := s.Sign(market.RoleRenter, a.key).Encode()
-	if r.Seq <= a.head.Seq {
+	both, signed := raw, s.SignedBy(market.RoleRenter)
+	if !signed {
+		both = s.Sign(market.RoleRenter, a.key).Encode()
+	}
+	switch {
+	case r.Seq <= a.head.Seq && signed:
+		return nil
+	case r.Seq <= a.head.Seq:
 		return both
 	}
 	if err := market.CheckReceipt(a.id, a.terms.Extended(a.last), a.head, r, market.Unlimited); err != nil {
@@ -228,6 +247,9 @@ func (a *renter) sign(raw []byte) []byte {
 	}
 	a.head = market.HeadOf(r, s.Hash())
 	a.agreed = append(a.agreed, both)
+	if signed { // it was lost here, or a deputy's
+		return nil
+	}
 	return both
 }
 
@@ -319,7 +341,18 @@ func (a *renter) receipts() []market.Receipt {
 	return list
 }
 
+// once leaves out repetitions.
+func once(list [][]byte) [][]byte {
+	var kept [][]byte
+	for _, raw := range list {
+		if !slices.ContainsFunc(kept, func(old []byte) bool { return bytes.Equal(old, raw) }) {
+			kept = append(kept, raw)
+		}
+	}
+	return kept
+}
+
 // judge judges everything that both signed from its bytes.
 func (a *renter) judge() market.Judgement {
-	return market.Judge(market.Evidence{Network: a.rig.config.Network, Offer: a.sent.Offer, Bid: a.sent.Bid, Lease: a.signed(), Extensions: slices.CompactFunc(slices.Clone(a.extended), bytes.Equal), Receipts: a.agreed}.Encode())
+	return market.Judge(market.Evidence{Network: a.rig.config.Network, Offer: a.sent.Offer, Bid: a.sent.Bid, Lease: a.signed(), Extensions: once(a.extended), Receipts: a.agreed}.Encode())
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"haggle/market"
+	"haggle/runtime"
 )
 
 func TestADaemonThatComesBackAdoptsItsJobsAndBillsNoneOfItsAbsence(t *testing.T) {
@@ -195,6 +196,72 @@ func TestWhatTheStoreDoesNotTakeIsNeitherDoneNorLost(t *testing.T) {
 			t.Errorf("billed %d of 20 s", last.BilledMs)
 		}
 	})
+}
+
+func TestAJobWhoseLeaseCannotBeStoredEndsWithinItsLimitAndKeepsItsDisk(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		a := newRenter(r, "ann")
+		a.rent("probe", "polite")
+		pass(30 * time.Second)
+		r.store.breakWith(errors.New("disk full"))
+		pass(3*time.Minute - 5*time.Second)
+		if list := r.jobs(); len(list) != 1 || list[0].State != runtime.Running {
+			t.Errorf("jobs %+v", list)
+		}
+		pass(20 * time.Second)
+		if list := r.jobs(); len(list) != 1 || list[0].State == runtime.Running {
+			t.Errorf("jobs %+v", list)
+		}
+		pass(time.Hour)
+		r.store.breakWith(nil)
+		pass(5 * time.Second)
+		a.wantState(market.JobPaused, market.ReasonFault)
+		if l := r.lease(); l.Meter.BilledMs > 38_000 {
+			t.Errorf("%d ms are billed", l.Meter.BilledMs)
+		}
+		a.say(market.ResumeMessage{})
+		pass(3 * time.Second)
+		a.wantState(market.JobRunning, "")
+	})
+}
+
+func TestTheTimeInWhichTheProgramDidNotRunGoesByTheClockThatNobodySets(t *testing.T) {
+	for name, c := range map[string]struct {
+		boot byte // of the second life; the first is 1
+		ms   int64
+	}{
+		"the same boot":    {1, 600_000},
+		"another boot":     {2, 86_400_000 + 600_000},
+		"nobody knows any": {0, 86_400_000 + 600_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			boot := min(c.boot, 1)
+			inBubbleOf(t, func(r *rig) {
+				born := time.Now()
+				r.config.Boot = func() (int64, market.Nonce) { return 5000 + time.Since(born).Milliseconds(), market.Nonce{boot} }
+			}, func(t *testing.T, r *rig) {
+				a := newRenter(r, "ann")
+				a.rent("probe", "polite")
+				pass(30 * time.Second)
+				r.stop()
+				a.hangUp()
+				pass(10 * time.Minute)
+				r.off.Store(86_400_000) // somebody sets the wall clock
+				boot = c.boot
+				r.start()
+				pass(3 * time.Second)
+				var down int64
+				for _, g := range r.lease().Gaps {
+					if g.Reason == market.UnbilledDown {
+						down = g.Ms
+					}
+				}
+				if down < c.ms-2000 || down > c.ms+2000 {
+					t.Errorf("%d ms down, want %d", down, c.ms)
+				}
+			})
+		})
+	}
 }
 
 func TestReceiptsThatTheRenterLostComeBackInOrder(t *testing.T) {

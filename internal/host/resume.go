@@ -31,15 +31,15 @@ func (d *Daemon) tryResume(l *lease) error {
 	switch {
 	case s.Job != market.JobPaused && s.Job != market.JobEnded && s.Attempt > 0:
 		return l.call(func(context.Context) error {
-			l.status(l.link) // a repetition
+			l.statusAll() // a repetition
 			return nil
 		})
 	case s.Job != market.JobPaused:
 		return market.NewError(market.CodeNotPaused, "state", string(s.Job))
 	case choices.Paused || choices.Draining:
 		return market.NewError(market.CodePaused)
-	case d.spent(s.Terms):
-		owed := d.owed(s.Terms.RenterOwner, s.Terms.Prices.Currency)
+	case d.spent(s):
+		owed := d.owed(accountOf(s))
 		return market.NewError(market.CodeNoCredit, "owed", owed.String(), "credit", market.Micro(s.Terms.Limits.Credit).String())
 	}
 	if err := d.sameCards(s.Terms); err != nil {

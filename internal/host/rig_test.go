@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"haggle/internal/host"
+	"haggle/internal/view"
 	"haggle/market"
 	"haggle/nvml/sim"
 	"haggle/runtime"
@@ -223,3 +224,6 @@ func wantCode(t *testing.T, err error, code market.Code) {
 		t.Fatalf("got %q (%v), want %q", got, err, code)
 	}
 }
+
+// named trusts an owner under a name.
+func named(name string) view.Trust { return view.Trust{Name: &name} }

@@ -40,7 +40,7 @@ func (l *lease) remind(ctx context.Context, secrets []market.Secret) {
 // prepare orders the job to be made, once all that it is made of is there. A job whose secrets are lost may have been made before
 // they were: the engine is asked, and in the end the lease fails.
 func (l *lease) prepare(ctx context.Context) {
-	if l.awaitsArchive() {
+	if l.awaitsArchive() || l.unpaid() {
 		return
 	}
 	t := task{kind: taskPrepare, secrets: l.secrets}
@@ -59,6 +59,9 @@ func (l *lease) impatient() bool {
 	return l.state.Job == market.JobPreparing && !l.state.Ready && l.lacksSecrets() && l.patience > 0 &&
 		l.d.cfg.Clock().Mono >= l.patience
 }
+
+// unpaid reports whether the job is made ready only once the first money has come.
+func (l *lease) unpaid() bool { return l.state.Job == market.JobPreparing && !l.state.Funded() }
 
 // awaitsArchive reports whether the job cannot be made before its renter has brought the image.
 func (l *lease) awaitsArchive() bool {

@@ -101,6 +101,13 @@ func attemptName(id market.LeaseID, attempt uint32) string {
 	return jobBase(id) + "-" + strconv.FormatUint(uint64(attempt), 10)
 }
 
+// attemptOf is the number of the attempt that a job's name means.
+func attemptOf(job string) uint32 {
+	_, attempt, _ := strings.Cut(job, "-")
+	n, _ := strconv.ParseUint(attempt, 10, 32) // the first has none
+	return uint32(n)
+}
+
 // passes reports whether a failure says nothing about the job: the engine is away, or the call was ended.
 func passes(ctx context.Context, err error) bool {
 	return errors.Is(err, runtime.ErrUnavailable) || ctx.Err() != nil

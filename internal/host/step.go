@@ -28,13 +28,6 @@ func (l *lease) watched() bool {
 	return epoch != 0 && epoch == l.observed
 }
 
-// keep stores the state that a step led to, with the receipts that came of it.
-type keep func(ctx context.Context, next market.Lease, drafts []Receipt) error
-
-func (l *lease) save(ctx context.Context, next market.Lease, drafts []Receipt) error {
-	return l.d.cfg.Store.Save(ctx, next, drafts...)
-}
-
 // step takes one event: rule, store, then act. After an error nothing has changed.
 func (l *lease) step(ctx context.Context, e market.Event, k keep) error {
 	return l.stepFrom(ctx, l.state, e, k)
@@ -54,18 +47,10 @@ func (l *lease) stepFrom(ctx context.Context, from market.Lease, e market.Event,
 	if blind {
 		next.Meter.LastWall = from.Meter.LastWall // so that all of this time is counted as not billed in the end
 	}
-	var drafts []Receipt
-	draft, outcome := l.draft, l.record.Outcome
-	for _, a := range actions {
-		switch a := a.(type) {
-		case market.Propose:
-			draft = market.SealReceipt(l.d.cfg.Network, l.d.cfg.Key, a.Receipt).Encode()
-			drafts = append(drafts, Receipt{Lease: l.id, Seq: a.Receipt.Seq, Sealed: draft})
-		case market.Attest: // it comes of no other step
-			outcome = market.SealOutcome(l.d.cfg.Network, l.d.cfg.Key, a.Outcome).Encode()
-			k = func(ctx context.Context, next market.Lease, _ []Receipt) error {
-				return l.d.cfg.Store.Conclude(ctx, next, outcome)
-			}
+	signed := l.sign(actions)
+	if signed.concludes { // it comes of no other step
+		k = func(ctx context.Context, next market.Lease, _ filing) error {
+			return l.d.cfg.Store.Conclude(ctx, next, signed.outcome)
 		}
 	}
 	if k != nil || len(actions) > 0 || next.Job != l.state.Job {
@@ -73,14 +58,14 @@ func (l *lease) stepFrom(ctx context.Context, from market.Lease, e market.Event,
 			k = l.save
 		}
 		// A step that was begun is stored even if the program is told to end meanwhile.
-		if err := k(context.WithoutCancel(ctx), next, drafts); err != nil {
+		if err := k(context.WithoutCancel(ctx), next, signed.filing); err != nil {
 			return fmt.Errorf("store lease %s: %w", l.id.Short(), err)
 		}
 		l.saved = now.Mono
 		l.sick.Store(false)
 	}
 	before, pace := l.state, l.pace()
-	l.state, l.draft, l.record.Outcome = next, draft, outcome
+	l.state, l.draft, l.record.Outcome, l.notice = next, signed.draft, signed.outcome, signed.notice
 	if next.Draft == nil {
 		l.draft = nil
 	}
@@ -101,7 +86,7 @@ func (l *lease) follow(before, next market.Lease) {
 	case before.Job != next.Job:
 		l.turned(before, next)
 	case next.Job == market.JobPreparing && before.Ready != next.Ready:
-		l.status(l.link) // the renter may send what the job begins with
+		l.statusAll() // the renter may send what the job begins with
 	}
 	if before.Attempt != next.Attempt {
 		l.again()
@@ -124,7 +109,7 @@ func (l *lease) turned(before, next market.Lease) {
 		l.record.Env, l.secrets = nil, nil
 		l.d.changed()
 	}
-	l.status(l.link)
+	l.statusAll()
 }
 
 // again begins another attempt. What was open in the job before belongs to nobody now: the disk goes to the next.
@@ -149,9 +134,14 @@ func (l *lease) perform(ctx context.Context, a market.Action) {
 		l.paths.cut()
 		l.order(ctx, task{kind: taskRemove})
 	case market.Attest:
-		l.attest(l.link)
+		l.attest(l.links()...)
 	case market.Propose:
-		l.propose(l.link)
+		l.propose(l.links()...)
+	case market.Warn:
+		l.warn(l.links()...)
+	case market.AskPay:
+		l.drawBalance(ctx, a.Slice) // now or never: once it is asked for, the renter may be paying it
+		l.collect(ctx)
 	}
 }
 
@@ -160,6 +150,7 @@ func (l *lease) tick(ctx context.Context) {
 	l.ticks++
 	l.retry(ctx)
 	l.join(ctx)
+	l.collect(ctx)
 	if l.blind() {
 		return
 	}
@@ -173,7 +164,7 @@ func (l *lease) tick(ctx context.Context) {
 	if l.state.Job == market.JobRunning && l.ticks%usageEvery == 0 {
 		l.order(ctx, task{kind: taskUsage})
 	}
-	if (l.state.Job == market.JobRunning || l.state.Job == market.JobPaused) && len(l.late) == 0 && l.d.spent(l.state.Terms) {
+	if (l.state.Job == market.JobRunning || l.state.Job == market.JobPaused) && len(l.late) == 0 && l.d.spent(l.state) {
 		l.happened(ctx, market.Stop{Reason: market.ReasonCredit})
 		return
 	}
@@ -188,14 +179,18 @@ func (l *lease) tick(ctx context.Context) {
 	if every := l.saveEvery(); every > 0 && l.d.cfg.Clock().Mono-l.saved >= every {
 		k = l.save
 	}
-	tick := market.Tick{In: counted(l.usage.NetInBytes), Out: counted(l.usage.NetOutBytes), Slots: l.use()}
+	tick := market.Tick{In: counted(l.usage.NetInBytes), Out: counted(l.usage.NetOutBytes)}
+	tick.Slots, tick.Read = l.use()
 	if err := l.step(ctx, tick, k); err != nil {
 		l.complain(err)
+		l.giveUp(ctx)
 		return
 	}
 	l.sick.Store(false)
-	if every := l.sayEvery(); every > 0 && l.link != nil && l.d.cfg.Clock().Mono-l.link.said >= every {
-		l.status(l.link)
+	for _, link := range l.links() {
+		if every := l.sayEvery(); every > 0 && l.d.cfg.Clock().Mono-link.said >= every {
+			l.status(link)
+		}
 	}
 }
 
@@ -233,9 +228,9 @@ func (l *lease) join(ctx context.Context) {
 	}
 	for _, a := range market.Pending(l.state) {
 		switch a.(type) {
-		case market.Propose: // it is stored; a conversation begins with it
+		case market.Propose, market.AskPay: // a conversation begins with it, and a tick
 		case market.EndJob:
-			left := max(0, l.state.KillAt-l.d.cfg.Clock().Wall)
+			left := min(max(0, l.state.KillAt-l.d.cfg.Clock().Wall), l.state.Terms.NoticeMs) // the wall clock may have been set back
 			l.order(ctx, task{kind: taskEnd, grace: time.Duration(left) * time.Millisecond})
 		default:
 			l.perform(ctx, a)
@@ -277,8 +272,22 @@ func (l *lease) retry(ctx context.Context) {
 // complain logs the first of a row of failures.
 func (l *lease) complain(err error) {
 	if !l.sick.Swap(true) {
+		l.fell, l.gaveUp = l.d.cfg.Clock().Mono, false
 		l.d.log.Error("lease cannot go on", slog.String("lease", l.id.Short()), slog.Any("err", err))
 	}
+}
+
+// giveUp ends a job that has run for longer than may go unsigned since the store last took anything: what cannot be stored is not
+// billed, and cannot go on for ever. Its disk is kept.
+func (l *lease) giveUp(ctx context.Context) {
+	t := l.state.Terms
+	if l.gaveUp || l.state.Job != market.JobRunning || l.d.cfg.Clock().Mono-l.fell <= t.Limits.UnsignedMs {
+		return
+	}
+	l.gaveUp = true
+	l.d.log.Error("job is ended: its lease cannot be stored", slog.String("lease", l.id.Short()))
+	l.late = append(l.late, market.Stop{Reason: market.ReasonFault, Keep: true}) // stored as soon as it can be
+	l.order(ctx, task{kind: taskEnd, grace: time.Duration(t.NoticeMs) * time.Millisecond})
 }
 
 // sleep stores the meter at the end of the program.
@@ -291,7 +300,7 @@ func (l *lease) sleep(ctx context.Context) {
 	}
 	next, _, err := market.Step(l.state, l.d.cfg.Clock(), market.Contact{Away: true}) // bills up to now and asks for nothing
 	if err == nil {
-		err = l.save(ctx, next, nil)
+		err = l.save(ctx, next, filing{})
 	}
 	if err != nil {
 		l.complain(err)

@@ -36,6 +36,7 @@ type Settings struct {
 	OfferSeq int64         // the highest sequence number that an offer was signed with
 	Trusted  []Trusted     // owners that may bid, in the order in which they were added
 	Withheld []Withheld    // cards that are not offered, whatever their health
+	Seen     Seen          // when this rig's program was last known to run
 }
 
 // Trusted is an owner whose bids are taken.
@@ -43,6 +44,10 @@ type Trusted struct {
 	Owner market.Key `cbor:"1,keyasint"`
 	Name  string     `cbor:"2,keyasint"` // the rig's owner's own word for it
 	Since int64      `cbor:"3,keyasint"` // wall time
+	// Credit is what it may owe, in millionths of the currency of the prices; nil is the rig's own rule.
+	Credit *int64 `cbor:"4,keyasint,omitempty"`
+	// Guarantor says that what this owner guarantees for others is taken.
+	Guarantor bool `cbor:"5,keyasint,omitempty"`
 }
 
 // Withheld is a card that is kept from new leases until its owner gives it back.
@@ -54,6 +59,20 @@ type Withheld struct {
 
 func (s Settings) trusts(owner market.Key) bool {
 	return slices.ContainsFunc(s.Trusted, func(t Trusted) bool { return t.Owner == owner })
+}
+
+// trusted returns what is kept of an owner that is trusted.
+func (s Settings) trusted(owner market.Key) (Trusted, bool) {
+	i := slices.IndexFunc(s.Trusted, func(t Trusted) bool { return t.Owner == owner })
+	if i < 0 {
+		return Trusted{}, false
+	}
+	return s.Trusted[i], true
+}
+
+func (s Settings) guarantees(owner market.Key) bool {
+	t, found := s.trusted(owner)
+	return found && t.Guarantor
 }
 
 func (s Settings) withholds(uuid string) bool {
@@ -77,6 +96,12 @@ type Store interface {
 	Extensions(ctx context.Context, id market.LeaseID) ([][]byte, error)
 	// Save saves a lease's state, together with the receipts that came of the same step.
 	Save(ctx context.Context, l market.Lease, receipts ...Receipt) error
+	// File saves a lease's state together with receipts and papers that came of the same step. A paper of a kind and number that
+	// is there already is replaced.
+	File(ctx context.Context, l market.Lease, receipts []Receipt, papers []market.Paper) error
+	// Papers returns a lease's papers of a kind, by number; PapersOf those of all leases, in the order in which they were filed.
+	Papers(ctx context.Context, id market.LeaseID, kind market.Kind) ([]market.Paper, error)
+	PapersOf(ctx context.Context, kind market.Kind) ([]market.Paper, error)
 	// Conclude saves a lease's state together with the newest sealed outcome.
 	Conclude(ctx context.Context, l market.Lease, outcome []byte) error
 	// Record returns one lease.

@@ -64,7 +64,7 @@ func (d *Daemon) ServeLease(ctx context.Context, s Stream) error {
 
 // serveBid takes a bid and goes on with the lease that it gets.
 func (d *Daemon) serveBid(ctx context.Context, s Stream) error {
-	if err := s.Send(ctx, d.hello(market.LeaseID{}, market.Head{})); err != nil {
+	if err := s.Send(ctx, d.hello(market.Lease{})); err != nil {
 		return clean(err)
 	}
 	m, err := receiveSoon(ctx, s)
@@ -79,7 +79,7 @@ func (d *Daemon) serveBid(ctx context.Context, s Stream) error {
 	if err != nil {
 		return err
 	}
-	return d.converse(ctx, s, l, func(k *link) {
+	return d.converse(ctx, s, l, &link{}, func(_ context.Context, k *link) {
 		k.send(market.GrantMessage{Lease: l.record.Sealed})
 		if l.state.Job != market.JobGranted {
 			l.tell(k)
@@ -87,80 +87,80 @@ func (d *Daemon) serveBid(ctx context.Context, s Stream) error {
 	})
 }
 
-// serveKnown goes on with a lease after a break: status, then what the renter misses of the receipts.
+// serveKnown goes on with a lease after a break: status, then what the renter misses of the receipts and the payments.
 func (d *Daemon) serveKnown(ctx context.Context, s Stream, theirs market.Hello) error {
 	l := d.lease(theirs.Lease)
 	if l == nil {
 		return d.serveClosed(ctx, s, theirs)
 	}
 	state := l.snapshot()
-	if state.Terms.Renter != s.Peer() {
-		return market.NewError(market.CodeNotYours)
-	}
-	missing, err := d.missing(ctx, state, theirs)
-	if err != nil {
+	if err := mayTalk(state, s.Peer()); err != nil {
 		return err
 	}
-	if err := sendAll(ctx, s, d.hello(state.ID, state.Head), state.Status()); err != nil {
+	paid, err := d.resync(ctx, s, state, theirs)
+	if err != nil {
 		return clean(err)
 	}
-	if err := sendReceipts(ctx, s, missing); err != nil {
+	if err := d.sayDisputes(ctx, s, state.ID); err != nil {
 		return clean(err)
 	}
-	return d.converse(ctx, s, l, func(k *link) { l.tell(k) })
+	k := &link{deputy: s.Peer() != state.Terms.Renter, hello: theirs}
+	return d.converse(ctx, s, l, k, func(ctx context.Context, k *link) {
+		l.sayPayments(ctx, k, paid) // first: what was paid bounds what a receipt may say
+		l.tell(k)
+	})
 }
 
-// serveClosed answers for a lease of which nothing is left to do: it repeats what was agreed.
-func (d *Daemon) serveClosed(ctx context.Context, s Stream, theirs market.Hello) error {
-	record, err := d.cfg.Store.Record(ctx, theirs.Lease)
-	if err != nil {
-		return err
+// mayTalk reports whether a key may hold a conversation about a lease: its renter, and from the signature on its deputies.
+func mayTalk(l market.Lease, peer market.Key) error {
+	if l.Terms.Renter == peer || l.Job != market.JobGranted && l.Terms.SignsAsRenter(peer) {
+		return nil
 	}
-	state := record.Lease
-	if state.Terms.Renter != s.Peer() {
-		return market.NewError(market.CodeNotYours)
-	}
+	return market.NewError(market.CodeNotYours)
+}
+
+// resync says where a lease stands, and then what its peer may miss: the extensions and the payments, which bound what receipts may
+// say, and the receipts. It returns the number of the newest payment that the peer has then.
+func (d *Daemon) resync(ctx context.Context, s Stream, state market.Lease, theirs market.Hello) (uint32, error) {
 	missing, err := d.missing(ctx, state, theirs)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if err := sendAll(ctx, s, d.hello(state.ID, state.Head), state.Status()); err != nil {
-		return clean(err)
+	payments, err := d.payments(ctx, state, theirs.Paid)
+	if err != nil {
+		return 0, err
 	}
-	if err := sendReceipts(ctx, s, missing); err != nil {
-		return clean(err)
+	extensions, err := d.cfg.Store.Extensions(ctx, state.ID)
+	if err != nil {
+		return 0, err
 	}
-	if record.Outcome != nil {
-		if err := s.Send(ctx, market.OutcomeMessage{Outcome: record.Outcome}); err != nil {
-			return clean(err)
+	if err := sendAll(ctx, s, d.hello(state), state.Status()); err != nil {
+		return 0, err
+	}
+	for _, e := range extensions {
+		if err := s.Send(ctx, market.ExtendMessage{Extension: e}); err != nil {
+			return 0, err
 		}
 	}
-	for limit := newLimiter(); ; {
-		m, err := s.Receive(ctx)
-		if err != nil {
-			return clean(err)
+	paid := theirs.Paid
+	for _, p := range payments {
+		if err := s.Send(ctx, market.PaymentMessage{Payment: p.Sealed}); err != nil {
+			return 0, err
 		}
-		r, ok := m.(market.ReceiptMessage)
-		switch {
-		case !limit.Allow():
-			return market.NewError(market.CodeTooMany)
-		case !ok:
-			return market.NewError(market.CodeLeaseEnded, "reason", string(state.Reason))
-		}
-		seq, err := d.echoed(ctx, state, r.Receipt)
-		if err != nil {
-			return err
-		}
-		if err := s.Send(ctx, market.AckMessage{Seq: seq}); err != nil {
-			return clean(err)
+		paid = p.Seq
+	}
+	for _, r := range missing {
+		if err := s.Send(ctx, market.ReceiptMessage{Receipt: r.Sealed}); err != nil {
+			return 0, err
 		}
 	}
+	return paid, nil
 }
 
 // converse joins a stream to a lease until either is done. greet runs on the lease's goroutine, with the stream joined.
-func (d *Daemon) converse(ctx context.Context, s Stream, l *lease, greet func(*link)) error {
+func (d *Daemon) converse(ctx context.Context, s Stream, l *lease, k *link, greet func(context.Context, *link)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
-	k := &link{out: make(chan market.Message, linkBacklog), end: cancel}
+	k.out, k.end = make(chan market.Message, linkBacklog), cancel
 	if err := l.call(func(ctx context.Context) error { return l.attach(ctx, k, greet) }); err != nil {
 		cancel(err)
 		return clean(err)
@@ -170,14 +170,14 @@ func (d *Daemon) converse(ctx context.Context, s Stream, l *lease, greet func(*l
 		defer close(written)
 		cancel(k.write(ctx, s, l))
 	}()
-	cancel(d.read(ctx, s, l))
+	cancel(d.read(ctx, s, l, k))
 	<-written
 	_ = l.call(func(ctx context.Context) error { return l.detach(ctx, k) }) // a lease that is gone needs no farewell
 	return clean(context.Cause(ctx))                                        // the first of the two to end says why
 }
 
 // read hands a renter's messages to the lease.
-func (d *Daemon) read(ctx context.Context, s Stream, l *lease) error {
+func (d *Daemon) read(ctx context.Context, s Stream, l *lease, k *link) error {
 	for limit := newLimiter(); ; {
 		m, err := s.Receive(ctx)
 		if err != nil {
@@ -186,28 +186,9 @@ func (d *Daemon) read(ctx context.Context, s Stream, l *lease) error {
 		if !limit.Allow() {
 			return market.NewError(market.CodeTooMany)
 		}
-		switch m := m.(type) {
-		case market.AcceptMessage:
-			err = d.accept(l, m)
-		case market.ReceiptMessage:
-			err = d.countersigned(l, m.Receipt)
-		case market.RejectMessage:
-			err = d.rejected(l, m.Reject)
-		case market.StopMessage:
-			stop := market.Stop{Reason: market.ReasonRenter, Kill: m.Kill, Keep: m.Keep}
-			err = l.call(func(ctx context.Context) error { return l.stop(ctx, stop) })
-			if m.Keep {
-				err = orDecline(ctx, s, market.OrderKeep, err)
-			}
-		case market.BeginMessage:
-			err = l.call(func(ctx context.Context) error { return l.step(ctx, market.Begin{}, l.save) })
-			err = orDecline(ctx, s, market.OrderBegin, err)
-		case market.ResumeMessage:
-			err = orDecline(ctx, s, market.OrderResume, d.resume(ctx, l))
-		case market.ExtendMessage:
-			err = d.answerExtension(ctx, s, l, m.Extension)
-		default:
-			err = market.Unexpected(m)
+		known, err := d.word(l, k, m)
+		if !known {
+			err = d.order(ctx, s, l, k, m)
 		}
 		if err != nil {
 			return err
@@ -215,11 +196,64 @@ func (d *Daemon) read(ctx context.Context, s Stream, l *lease) error {
 	}
 }
 
+// word takes what the renter and its deputies may say alike, and reports whether it is that.
+func (d *Daemon) word(l *lease, k *link, m market.Message) (bool, error) {
+	switch m := m.(type) {
+	case market.ReceiptMessage:
+		return true, d.countersigned(l, k, m.Receipt)
+	case market.RejectMessage:
+		return true, d.rejected(l, m.Reject)
+	case market.PaidMessage:
+		return true, l.call(func(ctx context.Context) error { return l.toldPaid(ctx, k, m) })
+	case market.AskMessage:
+		return true, d.wished(l, m)
+	case market.PaymentMessage:
+		return true, d.reminded(l, m.Payment)
+	case market.OutcomeMessage:
+		return true, d.approved(l, m.Outcome)
+	case market.DisputeMessage:
+		err := heard(d.disputed(l, m.Dispute))
+		if err == nil {
+			k.send(m) // it has come
+		}
+		return true, err
+	}
+	return false, nil
+}
+
+// order takes what only the renter itself may say.
+func (d *Daemon) order(ctx context.Context, s Stream, l *lease, k *link, m market.Message) error {
+	if k.deputy {
+		return market.NewError(market.CodeNotYours)
+	}
+	switch m := m.(type) {
+	case market.AcceptMessage:
+		return d.accept(l, k, m)
+	case market.StopMessage:
+		stop := market.Stop{Reason: market.ReasonRenter, Kill: m.Kill, Keep: m.Keep}
+		err := l.call(func(ctx context.Context) error { return l.stop(ctx, stop) })
+		if m.Keep {
+			return orDecline(ctx, s, market.OrderKeep, err)
+		}
+		return err
+	case market.BeginMessage:
+		err := l.call(func(ctx context.Context) error { return l.step(ctx, market.Begin{}, l.save) })
+		return orDecline(ctx, s, market.OrderBegin, err)
+	case market.ResumeMessage:
+		return orDecline(ctx, s, market.OrderResume, d.resume(ctx, l))
+	case market.ExtendMessage:
+		return d.answerExtension(ctx, s, l, m.Extension)
+	}
+	return market.Unexpected(m)
+}
+
 // hello is the rig's first message.
-func (d *Daemon) hello(id market.LeaseID, head market.Head) market.Hello {
+func (d *Daemon) hello(l market.Lease) market.Hello {
 	return market.Hello{
-		Instance: d.instance, WallMs: d.cfg.Clock().Wall, Lease: id, Seq: head.Seq, Hash: head.Hash,
-		Speaks: []string{"offer/1", "bid/1", "lease/1", "receipt/1", "reject/1", "outcome/1"},
+		Instance: d.instance, WallMs: d.cfg.Clock().Wall, Lease: l.ID, Seq: l.Head.Seq, Hash: l.Head.Hash, Paid: l.PaidSeq,
+		Speaks: []string{
+			"offer/1", "bid/1", "lease/1", "receipt/1", "reject/1", "outcome/1", "payment/1", "notice/1", "guarantee/1", "dispute/1",
+		},
 	}
 }
 
@@ -254,15 +288,6 @@ func receiveSoon(ctx context.Context, s Stream) (market.Message, error) {
 func sendAll(ctx context.Context, s Stream, messages ...market.Message) error {
 	for _, m := range messages {
 		if err := s.Send(ctx, m); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func sendReceipts(ctx context.Context, s Stream, receipts []Receipt) error {
-	for _, r := range receipts {
-		if err := s.Send(ctx, market.ReceiptMessage{Receipt: r.Sealed}); err != nil {
 			return err
 		}
 	}

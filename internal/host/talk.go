@@ -8,29 +8,44 @@ import (
 	"haggle/market"
 )
 
-// attach joins a conversation to the lease; the one before it ends. It runs on the lease's goroutine.
-func (l *lease) attach(ctx context.Context, k *link, greet func(*link)) error {
-	if l.link != nil {
-		l.link.end(errClosed)
+// attach joins a conversation to the lease; the one before it of the renter, or of a deputy, ends. It runs on the lease's goroutine.
+func (l *lease) attach(ctx context.Context, k *link, greet func(context.Context, *link)) error {
+	place := &l.renter
+	if k.deputy {
+		place = &l.deputy
 	}
-	l.link = k
-	if l.state.Away {
-		if err := l.step(ctx, market.Contact{}, nil); err != nil {
+	if *place != nil {
+		(*place).end(errClosed)
+	}
+	*place = k
+	if l.state.Away || !l.state.MaySign() {
+		// A bid that comes again does not tell what its renter has.
+		half := k.deputy || k.hello.Lease.IsZero()
+		if err := l.step(ctx, market.Contact{Seq: k.hello.Seq, Paid: k.hello.Paid, Deputy: half}, nil); err != nil {
 			return err
 		}
 	}
 	l.publish()
-	greet(k)
+	greet(ctx, k)
 	return nil
 }
 
-// detach notes that the renter has gone, unless another conversation has taken over.
+// detach notes that a conversation has ended, unless another one has taken over, and that the renter is away with the last.
 func (l *lease) detach(ctx context.Context, k *link) error {
-	if l.link != k {
+	switch k {
+	case l.renter:
+		l.renter = nil
+	case l.deputy:
+		l.deputy = nil
+	default:
 		return nil
 	}
-	l.link = nil
-	err := l.step(ctx, market.Contact{Away: true}, nil)
+	var err error
+	if len(l.links()) > 0 {
+		l.ask()
+	} else {
+		err = l.step(ctx, market.Contact{Away: true}, nil)
+	}
 	l.publish()
 	return err
 }
@@ -40,38 +55,61 @@ func (l *lease) tell(k *link) {
 	l.status(k)
 	l.propose(k)
 	l.attest(k)
+	if l.state.Job == market.JobStopping {
+		l.warn(k)
+	}
+	if k == l.payer() {
+		l.ask()
+	}
 }
 
 // attest sends what became of what the job left behind, once there is something to say.
-func (l *lease) attest(k *link) {
-	if k != nil && l.record.Outcome != nil {
-		k.send(market.OutcomeMessage{Outcome: l.record.Outcome})
+func (l *lease) attest(to ...*link) {
+	for _, k := range to {
+		if l.record.Outcome != nil {
+			k.send(market.OutcomeMessage{Outcome: l.record.Outcome})
+		}
+	}
+}
+
+// warn sends the newest notice.
+func (l *lease) warn(to ...*link) {
+	for _, k := range to {
+		if l.notice != nil {
+			k.send(market.NoticeMessage{Notice: l.notice})
+		}
+	}
+}
+
+func (l *lease) statusAll() {
+	for _, k := range l.links() {
+		l.status(k)
 	}
 }
 
 func (l *lease) status(k *link) {
-	if k != nil {
-		k.said = l.d.cfg.Clock().Mono
-		m := l.state.Status()
-		m.Cards = l.readings()
-		m.DiskUsed, m.DiskFull = counted(l.usage.DiskBytes), l.full.Load()
-		k.send(m)
-	}
+	k.said = l.d.cfg.Clock().Mono
+	m := l.state.Status()
+	m.Cards = l.readings()
+	m.DiskUsed, m.DiskFull = counted(l.usage.DiskBytes), l.full.Load()
+	k.send(m)
 }
 
 // propose sends the receipt that waits for the renter's signature. It always has the same bytes.
-func (l *lease) propose(k *link) {
+func (l *lease) propose(to ...*link) {
 	if l.state.Draft == nil || l.state.Debt != market.DebtOpen {
 		return
 	}
 	if l.draft == nil {
 		l.draft = market.SealReceipt(l.d.cfg.Network, l.d.cfg.Key, *l.state.Draft).Encode()
 	}
-	k.send(market.ReceiptMessage{Receipt: l.draft})
+	for _, k := range to {
+		k.send(market.ReceiptMessage{Receipt: l.draft})
+	}
 }
 
 // accept takes the renter's signature under the terms.
-func (d *Daemon) accept(l *lease, m market.AcceptMessage) error {
+func (d *Daemon) accept(l *lease, k *link, m market.AcceptMessage) error {
 	_, sealed, err := market.OpenLease(d.cfg.Network, m.Lease)
 	if err != nil {
 		return err
@@ -82,16 +120,16 @@ func (d *Daemon) accept(l *lease, m market.AcceptMessage) error {
 	if err := m.Env.Validate(); err != nil {
 		return err
 	}
-	return l.call(func(ctx context.Context) error { return l.accepted(ctx, m) })
+	return l.call(func(ctx context.Context) error { return l.accepted(ctx, k, m) })
 }
 
-func (l *lease) accepted(ctx context.Context, m market.AcceptMessage) error {
+func (l *lease) accepted(ctx context.Context, k *link, m market.AcceptMessage) error {
 	if l.state.Job != market.JobGranted {
 		if l.state.Reason == market.ReasonHoldExpired {
 			return market.NewError(market.CodeHoldExpired)
 		}
 		l.remind(ctx, m.Secrets)
-		l.tell(l.link) // a repetition
+		l.tell(k) // a repetition
 		return nil
 	}
 	record := l.record
@@ -104,9 +142,9 @@ func (l *lease) accepted(ctx context.Context, m market.AcceptMessage) error {
 	}
 	before := l.record
 	l.record, l.secrets = record, secretsOf(m.Secrets)
-	err := l.step(ctx, market.Signed{}, func(ctx context.Context, next market.Lease, drafts []Receipt) error {
+	err := l.step(ctx, market.Signed{}, func(ctx context.Context, next market.Lease, f filing) error {
 		if next.Job == market.JobEnded { // the hold ran out
-			return l.save(ctx, next, drafts)
+			return l.save(ctx, next, f)
 		}
 		return l.d.cfg.Store.Sign(ctx, next, record.Sealed, record.Env)
 	})
@@ -120,7 +158,7 @@ func (l *lease) accepted(ctx context.Context, m market.AcceptMessage) error {
 }
 
 // countersigned takes a receipt with both signatures.
-func (d *Daemon) countersigned(l *lease, raw []byte) error {
+func (d *Daemon) countersigned(l *lease, k *link, raw []byte) error {
 	r, sealed, err := market.OpenReceipt(d.cfg.Network, raw, l.snapshot().Terms)
 	switch {
 	case err != nil:
@@ -130,30 +168,35 @@ func (d *Daemon) countersigned(l *lease, raw []byte) error {
 	case r.Lease != l.id:
 		return chainError(r.Seq, "it belongs to another lease")
 	}
-	return l.call(func(ctx context.Context) error { return l.agreed(ctx, r, sealed.Hash(), raw) })
+	return l.call(func(ctx context.Context) error { return l.agreed(ctx, k, r, sealed, raw) })
 }
 
-func (l *lease) agreed(ctx context.Context, r market.Receipt, hash market.Hash, raw []byte) error {
+func (l *lease) agreed(ctx context.Context, k *link, r market.Receipt, sealed market.Sealed, raw []byte) error {
 	if r.Seq <= l.state.Head.Seq {
 		if _, err := l.d.echoed(ctx, l.state, raw); err != nil {
 			return err
 		}
-		l.link.send(market.AckMessage{Seq: r.Seq})
+		k.send(market.AckMessage{Seq: r.Seq})
 		return nil
 	}
 	from := l.state
-	if from.Draft == nil {
+	if from.Draft == nil && from.MaySign() {
 		// The renter holds what this rig signed in a life that its store has forgotten.
 		if err := l.remember(&from, r); err != nil {
 			return err
 		}
 	}
-	err := l.stepFrom(ctx, from, market.Agreed{Receipt: r, Hash: hash}, func(ctx context.Context, next market.Lease, drafts []Receipt) error {
-		both := append([]Receipt{{Lease: l.id, Seq: r.Seq, Sealed: raw, Agreed: true}}, drafts...)
-		if err := l.save(ctx, next, both); err != nil {
+	err := l.stepFrom(ctx, from, market.Agreed{Receipt: r, Hash: sealed.Hash()}, func(ctx context.Context, next market.Lease, f filing) error {
+		f.receipts = append([]Receipt{{Lease: l.id, Seq: r.Seq, Sealed: raw, Agreed: true}}, f.receipts...)
+		if err := l.save(ctx, next, f); err != nil {
 			return err
 		}
-		l.link.send(market.AckMessage{Seq: r.Seq})
+		l.signer = ""
+		if key, err := sealed.Verify(market.RoleRenter); err == nil && key != next.Terms.Renter {
+			l.signer = "deputy"
+		}
+		k.send(market.AckMessage{Seq: r.Seq})
+		l.say(market.ReceiptMessage{Receipt: raw}, k) // renter and deputy hear of each other's signatures
 		return nil
 	})
 	if market.CodeOf(err) == market.CodeReceiptChain {
@@ -195,7 +238,7 @@ func (d *Daemon) rejected(l *lease, raw []byte) error {
 		}
 		d.log.Warn("receipt refused", slog.String("lease", l.id.Short()), slog.Uint64("seq", uint64(r.Seq)),
 			slog.String("code", market.Printable(string(r.Code))), slog.String("reject", sealed.Hash().String()))
-		return l.step(ctx, market.Rejected{}, l.save)
+		return l.step(ctx, market.Rejected{}, l.filed(market.KindReject, r.Seq, raw))
 	})
 }
 
@@ -203,7 +246,7 @@ func (d *Daemon) rejected(l *lease, raw []byte) error {
 // status.
 func (l *lease) stop(ctx context.Context, e market.Stop) error {
 	if l.state.Job == market.JobEnded && !e.Keep || l.state.Job == market.JobPaused && e.Keep {
-		l.status(l.link)
+		l.statusAll()
 		return nil
 	}
 	return l.step(ctx, e, nil)

@@ -15,14 +15,18 @@ const (
 	maxOwnerName = 64 // bytes
 )
 
-// Trust takes bids of an owner from now on; name is this rig's owner's own word for it, at most 64 bytes. To trust again changes
-// the name.
-func (d *Daemon) Trust(ctx context.Context, owner market.Key, name string) error {
+// Trust takes bids of an owner from now on, and changes what else the rig's owner lets it do: see view.Trust. A name is this rig's
+// owner's own word for it, at most 64 bytes.
+func (d *Daemon) Trust(ctx context.Context, owner market.Key, t view.Trust) error {
 	switch {
 	case owner.IsZero():
 		return market.NewError(market.CodeBadKey, "value", "an empty key")
-	case len(name) > maxOwnerName || market.Printable(name) != name:
+	case t.Name != nil && (len(*t.Name) > maxOwnerName || market.Printable(*t.Name) != *t.Name):
 		return market.NewError(market.CodeBadRequest, "why", "an owner's name is a text of at most "+strconv.Itoa(maxOwnerName)+" bytes")
+	case t.CreditMicro != nil && *t.CreditMicro < market.Unlimited:
+		return market.NewError(market.CodeBadRequest, "why", "a credit is an amount of at least nothing, or -1: no limit")
+	case t.CreditMicro != nil && t.DefaultCredit:
+		return market.NewError(market.CodeBadRequest, "why", "an owner has a credit of its own or the rig's rule, not both")
 	}
 	if err := d.await(ctx); err != nil {
 		return err
@@ -33,18 +37,33 @@ func (d *Daemon) Trust(ctx context.Context, owner market.Key, name string) error
 	now := d.cfg.Clock().Wall
 	return d.decide(ctx, func(s *Settings) {
 		s.Trusted = slices.Clone(s.Trusted)
-		for i := range s.Trusted {
-			if s.Trusted[i].Owner == owner {
-				s.Trusted[i].Name = name
-				return
-			}
+		i := slices.IndexFunc(s.Trusted, func(t Trusted) bool { return t.Owner == owner })
+		if i < 0 {
+			i = len(s.Trusted)
+			s.Trusted = append(s.Trusted, Trusted{Owner: owner, Since: now})
 		}
-		s.Trusted = append(s.Trusted, Trusted{Owner: owner, Name: name, Since: now})
+		s.Trusted[i].change(t)
 	})
 }
 
-// Distrust takes no more bids of an owner. Leases that are signed go on. The error has code CodeOwnerUnknown where the owner
-// was not trusted.
+func (o *Trusted) change(t view.Trust) {
+	if t.Name != nil {
+		o.Name = *t.Name
+	}
+	if t.Guarantor != nil {
+		o.Guarantor = *t.Guarantor
+	}
+	switch {
+	case t.DefaultCredit:
+		o.Credit = nil
+	case t.CreditMicro != nil:
+		credit := *t.CreditMicro
+		o.Credit = &credit
+	}
+}
+
+// Distrust takes no more bids of an owner that are on credit, and where strangers may not bid none at all. Leases that are signed
+// go on. The error has code CodeOwnerUnknown where the owner was not trusted.
 func (d *Daemon) Distrust(ctx context.Context, owner market.Key) error {
 	if err := d.await(ctx); err != nil {
 		return err
@@ -69,41 +88,72 @@ func (d *Daemon) owners(s Settings) []view.Owner {
 	list := []view.Owner{}
 	currency := d.prices(s).Currency
 	for _, t := range s.Trusted {
+		owed := d.owed(account{t.Owner, currency})
 		list = append(list, view.Owner{
-			Key: t.Owner.String(), Name: market.Printable(t.Name), Since: t.Since, Owes: view.MoneyOf(d.owed(t.Owner, currency), currency),
+			Key: t.Owner.String(), Name: market.Printable(t.Name), Since: t.Since, Owes: view.MoneyOf(owed, currency),
+			Credit: limit(owed, d.creditOf(s, t.Owner), currency), Guarantor: t.Guarantor,
 		})
 	}
 	return list
 }
 
-// admitOwner reports whether the rig takes bids of an owner now.
-func (d *Daemon) admitOwner(owner market.Key) error {
-	s := d.settings()
-	if d.cfg.Rules.Bidders == market.BiddersTrusted && !s.trusts(owner) {
-		return market.NewError(market.CodeNotTrusted, "owner", owner.String())
+// limit is a limit in money as people see it.
+func limit(now market.Micro, most int64, currency string) view.MoneyLimit {
+	v := view.MoneyLimit{Now: view.MoneyOf(now, currency), Unlimited: most == market.Unlimited}
+	v.Most = view.MoneyOf(max(0, market.Micro(most)), currency)
+	return v
+}
+
+// creditOf is what an owner may owe over all its leases: what the rig's owner set for it, the rig's rule for those that it trusts
+// and in labs for all, and nothing for strangers.
+func (d *Daemon) creditOf(s Settings, owner market.Key) int64 {
+	t, trusted := s.trusted(owner)
+	switch {
+	case trusted && t.Credit != nil:
+		return *t.Credit
+	case trusted || market.IsLab(d.cfg.Network):
+		return d.cfg.Rules.Credit
 	}
-	credit := d.cfg.Rules.Credit
+	return 0
+}
+
+// admitOwner reports whether the rig takes a bid of its owner now, and for as much credit as it asks for. A guarantee stands for its
+// own credit.
+func (d *Daemon) admitOwner(bid market.Bid) error {
+	s := d.settings()
+	stranger := !s.trusts(bid.Owner) && !market.IsLab(d.cfg.Network)
+	ahead := bid.Pay != "" || !bid.Guarantee.IsZero()
+	switch {
+	case stranger && d.bidders() == market.BiddersTrusted:
+		return market.NewError(market.CodeNotTrusted, "owner", bid.Owner.String())
+	case stranger && !ahead:
+		return market.NewError(market.CodePayAhead, "methods", names(d.pays()))
+	case !bid.Guarantee.IsZero():
+		return nil
+	}
+	credit := d.creditOf(s, bid.Owner)
 	if credit == market.Unlimited {
 		return nil
 	}
-	if owed := d.owed(owner, d.prices(s).Currency); owed >= market.Micro(credit) {
-		return market.NewError(market.CodeNoCredit, "owed", owed.String(), "credit", market.Micro(credit).String())
+	if bid.Pay == "" || credit > 0 && bid.Limits.Credit > 0 {
+		if owed := d.owed(account{bid.Owner, d.prices(s).Currency}); owed >= market.Micro(credit) {
+			return market.NewError(market.CodeNoCredit, "owed", owed.String(), "credit", market.Micro(credit).String())
+		}
+	}
+	if asked := bid.Limits.Credit; asked == market.Unlimited || asked > credit {
+		limit := "no limit of credit"
+		if asked != market.Unlimited {
+			limit = "a credit of " + market.Micro(asked).String()
+		}
+		return market.NewError(market.CodeBadLimits, "limit", limit, "most", market.Micro(credit).String())
 	}
 	return nil
 }
 
-// owed returns what an owner has used in a currency over all its leases that are not closed. Nothing is paid in this version.
-func (d *Daemon) owed(owner market.Key, currency string) market.Micro {
-	var sum market.Micro
-	for _, l := range d.all() {
-		if s := l.snapshot(); s.Terms.RenterOwner == owner && s.Terms.Prices.Currency == currency {
-			sum += s.Total()
-		}
+// ownOffer returns the offer with what it grants one owner: its credit may be more than the rig's rule.
+func (d *Daemon) ownOffer(o market.Offer, owner market.Key) market.Offer {
+	if credit := d.creditOf(d.settings(), owner); credit == market.Unlimited || o.Rules.Credit != market.Unlimited && credit > o.Rules.Credit {
+		o.Rules.Credit = credit
 	}
-	return sum
-}
-
-// spent reports whether the owner of a running lease owes as much as the lease lets it, over all its leases.
-func (d *Daemon) spent(t market.Terms) bool {
-	return t.Limits.Credit != market.Unlimited && d.owed(t.RenterOwner, t.Prices.Currency) >= market.Micro(t.Limits.Credit)
+	return o
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"haggle/internal/host"
+	"haggle/internal/view"
 	"haggle/market"
 	"haggle/runtime"
 )
@@ -28,7 +29,7 @@ func TestARealCardIsRentedByOwnersThatAreTrustedAndByNobodyElse(t *testing.T) {
 		if words := market.Explain(err); !strings.Contains(words.Message, a.self().String()) || !strings.Contains(words.Hint, "`haggle status`") {
 			t.Errorf("a stranger reads %+v", words)
 		}
-		if err := r.Trust(t.Context(), a.self(), "Ann next door"); err != nil {
+		if err := r.Trust(t.Context(), a.self(), named("Ann next door")); err != nil {
 			t.Fatal(err)
 		}
 		r.stop()
@@ -74,7 +75,7 @@ func TestACardThatTheEngineCannotGiveAwayIsShownAndNotRented(t *testing.T) {
 			t.Errorf("offer is %s with %d slots", o.State, len(o.Slots))
 		}
 		a := newRenter(r, "ann")
-		if err := r.Trust(t.Context(), a.self(), ""); err != nil {
+		if err := r.Trust(t.Context(), a.self(), named("")); err != nil {
 			t.Fatal(err)
 		}
 		a.order([]string{"probe", "polite"}, nil)
@@ -88,7 +89,7 @@ func TestAnOwnerOwesNoMoreThanItsCreditOverAllItsLeases(t *testing.T) {
 		r.config.Credit = 30_000 // 300 s of one card
 	}, func(t *testing.T, r *rig) {
 		a, b := newRenter(r, "ann"), newRenter(r, "ann")
-		if err := r.Trust(t.Context(), a.self(), "ann"); err != nil {
+		if err := r.Trust(t.Context(), a.self(), named("ann")); err != nil {
 			t.Fatal(err)
 		}
 		a.rent("probe", "polite")
@@ -111,8 +112,16 @@ func TestAnOwnerOwesNoMoreThanItsCreditOverAllItsLeases(t *testing.T) {
 		c := newRenter(r, "ann")
 		c.order([]string{"probe", "polite"}, func(bid *market.Bid, _ *market.BidMessage) { bid.Nonce = market.Nonce{10} })
 		wantCode(t, c.send(), market.CodeNoCredit)
-		pass(25 * time.Hour) // the leases are closed
+		pass(25 * time.Hour) // the leases are over, and the debt is not
 		c.order([]string{"probe", "polite"}, func(bid *market.Bid, _ *market.BidMessage) { bid.Nonce = market.Nonce{11} })
+		wantCode(t, c.send(), market.CodeNoCredit)
+		r.stop()
+		r.start()
+		c.order([]string{"probe", "polite"}, func(bid *market.Bid, _ *market.BidMessage) { bid.Nonce = market.Nonce{12} })
+		wantCode(t, c.send(), market.CodeNoCredit)
+		if _, err := r.Confirm(t.Context(), a.id.String(), view.Confirm{}); err != nil {
+			t.Fatal(err)
+		}
 		if err := c.send(); err != nil {
 			t.Error(err)
 		}

@@ -29,15 +29,15 @@ func (d *Daemon) ServeTunnel(ctx context.Context, s Stream) error {
 	if serve == nil {
 		return market.NewError(market.CodeUnsupported, "what", "a tunnel of kind "+ask.Kind, "instead", "ask for the log, the door or the image")
 	}
-	l, err := d.tenancy(ctx, ask.Lease, s.Peer())
+	l, err := d.tenancy(ctx, ask.Lease, s.Peer(), ask.Kind != market.TunnelImage)
 	if err != nil {
 		return err
 	}
 	return clean(serve(ctx, s, ask, l))
 }
 
-// tenancy returns a lease of the renter's, nil where nothing is left to do for it.
-func (d *Daemon) tenancy(ctx context.Context, id market.LeaseID, renter market.Key) (*lease, error) {
+// tenancy returns a lease of the renter's, nil where nothing is left to do for it. Deputies are let in where they may be.
+func (d *Daemon) tenancy(ctx context.Context, id market.LeaseID, peer market.Key, deputies bool) (*lease, error) {
 	l := d.lease(id)
 	var terms market.Terms
 	if l != nil {
@@ -49,7 +49,7 @@ func (d *Daemon) tenancy(ctx context.Context, id market.LeaseID, renter market.K
 		}
 		terms = record.Lease.Terms
 	}
-	if terms.Renter != renter {
+	if terms.Renter != peer && !(deputies && terms.SignsAsRenter(peer)) {
 		return nil, market.NewError(market.CodeNotYours)
 	}
 	return l, nil

@@ -29,6 +29,9 @@ func (d *Daemon) warnings() []string {
 	case sick > 1:
 		list = append(list, strconv.Itoa(sick)+" leases cannot be stored, so nothing new is billed for them until they can: the log says why, their jobs go on")
 	}
+	if d.diskFull() {
+		list = append(list, "the disk of this rig's state is full: no new leases are taken until there is room, jobs go on within their limits")
+	}
 	list = append(list, d.hardware()...)
 	type skewed struct {
 		peer market.Key
@@ -81,3 +84,6 @@ func sentence(s string) string {
 	}
 	return strings.TrimSuffix(s, "; ")
 }
+
+// diskFull reports whether the store has no room.
+func (d *Daemon) diskFull() bool { return d.cfg.DiskFull != nil && d.cfg.DiskFull() }

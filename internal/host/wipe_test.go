@@ -25,7 +25,7 @@ func onReal(t *testing.T, change func(r *rig, cards *real, engine *giving), test
 		change(r, cards, engine)
 	}, func(t *testing.T, r *rig) {
 		a := newRenter(r, "ann")
-		if err := r.Trust(t.Context(), a.self(), "ann"); err != nil {
+		if err := r.Trust(t.Context(), a.self(), named("ann")); err != nil {
 			t.Fatal(err)
 		}
 		a.order([]string{"probe", "polite"}, nil)

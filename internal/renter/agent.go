@@ -6,9 +6,9 @@
 //
 // Goroutines: Run owns them all. The operations of Agent may be called by any number of goroutines beside Run. An
 // operation that changes something is handed to Run and goes on when its caller goes away. One goroutine, the link, owns
-// each open lease: it alone writes the lease's record once both have signed, so that no receipt is ever answered twice
-// with other bytes. What is done inside a lease (uploads, checkpoints, what comes home) has goroutines and a part of the record of
-// its own.
+// each open lease: it alone answers the rig, so that no receipt is ever answered twice with other bytes. Whoever changes a lease's
+// record holds the lease's lock from reading to storing: the link, and the payer that runs payment programs beside it. What is
+// done inside a lease (uploads, checkpoints, what comes home) has goroutines and a part of the record of its own.
 package renter
 
 import (
@@ -59,6 +59,8 @@ type Network interface {
 	OpenLease(ctx context.Context, rig market.Key) (Stream, error)
 	// OpenTunnel opens a stream into a lease's job, which the caller closes. One for bulk does not hold up the others.
 	OpenTunnel(ctx context.Context, rig market.Key, bulk bool) (Stream, error)
+	// OpenDeputy opens a stream to hand leases to a deputy, which the caller closes.
+	OpenDeputy(ctx context.Context, deputy market.Key) (Stream, error)
 }
 
 // Config is what an agent is made of. Key, Network, Net and Store are required.
@@ -72,8 +74,20 @@ type Config struct {
 	Log     *slog.Logger     // nil discards
 	Refresh time.Duration    // between two questions to a known rig, 10 seconds by default
 
+	Purse Purse // nil: this agent cannot pay, and leases are owed
+	// Boot returns the reading of a clock that goes on while the machine sleeps, in milliseconds, and the id of the machine's boot,
+	// after which it means nothing. By default Clock's monotonic reading is all there is.
+	Boot func() (ms int64, boot market.Nonce)
+	// Probe is the time between two questions into a running job whether it runs; 0 asks nothing.
+	Probe time.Duration
+	// Budgets are those of currencies for which the user has set none.
+	Budgets []Budget
+
 	// CheckpointDir is the local folder of checkpoints, which is made when it is needed. Without one no checkpoints are kept.
 	CheckpointDir string
+	// CollectDir is the local folder into which what leases in care have to collect goes, each lease's into one of its own. Without one
+	// a deputy collects nothing.
+	CollectDir string
 	// IdentityFile holds the key that checkpoints are encrypted to. It is made with mode 0600 when it is needed.
 	IdentityFile string
 	// InspectImage returns the digest of the one image in a local OCI archive, and the archive's size in bytes. Without it no
@@ -99,7 +113,12 @@ type Agent struct {
 	bidding   atomic.Int64               // operations that may not have a record yet
 	instance  market.Nonce               // of the store; set before the first operation runs
 	keys      sync.Mutex                 // held while the key of checkpoints is read or made
-	amending  sync.Mutex                 // held while the inside of a lease, or a name, is changed
+	deputies  deputies
+	amending  sync.Mutex // held while the inside of a lease, or a name, is changed
+	choosing  sync.Mutex // held while the settings are changed
+	spending  sync.Mutex // held from weighing the budgets of all leases to storing what is spent; after a lease's lock, if both
+	canPay    methodList
+	born      time.Time // of this life, for the default of Config.Boot
 
 	open struct {
 		sync.Mutex
@@ -114,8 +133,8 @@ func New(cfg Config) (*Agent, error) {
 		return nil, errors.New("new agent: no key")
 	case cfg.Net == nil || cfg.Store == nil:
 		return nil, errors.New("new agent: no network or no store")
-	case cfg.Refresh < 0:
-		return nil, errors.New("new agent: a negative refresh")
+	case cfg.Refresh < 0 || cfg.Probe < 0:
+		return nil, errors.New("new agent: a negative time")
 	}
 	if err := market.CheckNetwork(cfg.Network); err != nil {
 		return nil, fmt.Errorf("new agent: %w", err)
@@ -140,6 +159,7 @@ func New(cfg Config) (*Agent, error) {
 		work:    make(chan func(context.Context)),
 		stopped: make(chan struct{}),
 	}
+	a.born = cfg.Clock()
 	a.open.leases = map[market.Hash]*lease{}
 	a.discovery = newDiscovery(cfg, a.index, a.spawn)
 	return a, nil
@@ -164,6 +184,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		a.resume(ctx, &group, r)
 	}
 	group.Go(func() { a.discovery.run(ctx) })
+	group.Go(func() { a.watchBudgets(ctx) })
 	for {
 		select {
 		case <-ctx.Done():
@@ -176,7 +197,7 @@ func (a *Agent) Run(ctx context.Context) error {
 
 // resume takes up a lease of the last life: an unanswered bid is sent again as it was, an open lease gets its link.
 func (a *Agent) resume(ctx context.Context, group *sync.WaitGroup, r Record) {
-	l := newLease(r)
+	l := newLease(a.woken(r))
 	switch {
 	case r.over():
 	case r.Lease.IsZero():
@@ -184,23 +205,49 @@ func (a *Agent) resume(ctx context.Context, group *sync.WaitGroup, r Record) {
 		group.Go(func() { a.resumeBid(ctx, l) })
 	default:
 		a.enter(l)
-		group.Go(func() { a.tend(ctx, l, nil, newWatcher(r.State)) })
+		group.Go(func() { a.tend(ctx, l, nil) })
 	}
 }
 
 // tend keeps an open lease's link and does what is to be done inside, until nothing is left to do or ctx ends. The stream, if there
 // is one, is one on which this side's signature has just been sent.
-func (a *Agent) tend(ctx context.Context, l *lease, s Stream, seen watcher) {
-	var group sync.WaitGroup
-	group.Go(func() { a.keepFrom(ctx, l, s, seen) })
-	group.Go(func() { a.errands(ctx, l) })
-	group.Wait()
+func (a *Agent) tend(ctx context.Context, l *lease, s Stream) {
+	for ctx.Err() == nil {
+		a.tendOnce(ctx, l, s)
+		s = nil
+		l.writing.Lock() // whoever wants to pay for it now finds it gone, and takes it up again
+		r, _ := l.get()
+		again := r.State.busy() && !r.State.Released && ctx.Err() == nil
+		if !again && ctx.Err() == nil {
+			a.leave(l)
+		}
+		l.writing.Unlock()
+		if !again {
+			break
+		}
+	}
 	if ctx.Err() != nil {
 		return
 	}
-	a.leave(l)
 	r, _ := l.get()
 	a.cfg.Log.Info("lease is over", "lease", r.Lease.Short(), "peer", r.Terms.Rig.String())
+	a.awaitOutcome(ctx, r)
+}
+
+// tendOnce does all that is to be done for a lease now.
+func (a *Agent) tendOnce(ctx context.Context, l *lease, s Stream) {
+	life, drop := context.WithCancel(ctx)
+	defer drop()
+	done := make(chan struct{})
+	var group, side sync.WaitGroup
+	side.Go(func() { a.deputize(ctx, l, done, drop) })
+	group.Go(func() { a.keepFrom(life, l, s) })
+	group.Go(func() { a.payer(life, l) })
+	group.Go(func() { a.prober(life, l) })
+	group.Go(func() { a.errands(life, l) })
+	group.Wait()
+	close(done)
+	side.Wait()
 }
 
 // spawn hands work to Run. The work's context is Run's: it outlives ctx, which bounds the handing over only.
@@ -263,10 +310,19 @@ func (a *Agent) changed(l *lease) {
 	a.hub.publish(r.Bid, a.leaseView(r, connected))
 }
 
-// commit changes a lease's record on disk first and in memory after.
+// commit changes a lease's record on disk first and in memory after. Any goroutine may call it that does not hold l.writing.
 func (a *Agent) commit(ctx context.Context, l *lease, change func(*Record)) error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	return a.commitLocked(ctx, l, change)
+}
+
+// commitLocked is commit for a caller that holds l.writing.
+func (a *Agent) commitLocked(ctx context.Context, l *lease, change func(*Record)) error {
 	r, _ := l.get()
+	before := r
 	change(&r)
+	a.booked(before, &r)
 	if err := a.cfg.Store.Save(ctx, r); err != nil {
 		return fmt.Errorf("save bid %s: %w", r.Bid, err)
 	}

@@ -53,6 +53,9 @@ func (a *Agent) place(ctx context.Context, o order) (view.Lease, error) {
 	if err := a.weigh(ctx, &o); err != nil {
 		return view.Lease{}, err
 	}
+	if err := a.arrange(ctx, &o); err != nil {
+		return view.Lease{}, err
+	}
 	f, err := a.search(ctx, o.query)
 	if err != nil {
 		return view.Lease{}, err
@@ -92,21 +95,25 @@ func (a *Agent) place(ctx context.Context, o order) (view.Lease, error) {
 	return view.Lease{}, refused
 }
 
-// try bids at one rig. An offer that the rig has renewed in the meantime is fetched again, once.
+// try bids at one rig. An offer that the rig has renewed in the meantime is fetched again, once; a rig that gives this agent no credit
+// is offered to be paid ahead.
 func (a *Agent) try(ctx context.Context, o order, c candidate, record Record) (*lease, error) {
-	l, err := a.send(ctx, record, o.secrets)
-	if code := market.CodeOf(err); code != market.CodeOfferExpired && code != market.CodeOfferUnknown {
-		return l, err
+	for renewed := false; ; {
+		l, err := a.send(ctx, record, o.secrets)
+		switch code := market.CodeOf(err); {
+		case (code == market.CodeOfferExpired || code == market.CodeOfferUnknown) && !renewed:
+			if c.offer, renewed = a.renewed(ctx, c.offer); !renewed {
+				return nil, err
+			}
+		case code == market.CodePayAhead && o.pay == "" && !o.ahead && o.guaranteed == nil:
+			o.ahead = true
+		default:
+			return l, err
+		}
+		if record, err = o.draft(a.cfg, c); err != nil {
+			return nil, err
+		}
 	}
-	newer, again := a.renewed(ctx, c.offer)
-	if !again {
-		return nil, err
-	}
-	c.offer = newer
-	if record, err = o.draft(a.cfg, c); err != nil {
-		return nil, err
-	}
-	return a.send(ctx, record, o.secrets)
 }
 
 // renewed asks a rig for the newest statement of an offer.
@@ -140,6 +147,11 @@ func (a *Agent) begin(ctx context.Context, l *lease, record Record) error {
 	a.amending.Lock()
 	defer a.amending.Unlock()
 	if err := a.nameFree(ctx, record.Inside.Name, record.Bid); err != nil {
+		return err
+	}
+	a.spending.Lock()
+	defer a.spending.Unlock()
+	if err := a.afford(ctx, record); err != nil {
 		return err
 	}
 	if err := a.cfg.Store.Save(ctx, record); err != nil {
@@ -195,7 +207,7 @@ func (a *Agent) negotiate(ctx context.Context, l *lease) error {
 	if err != nil {
 		return fault(ctx, err, bid.Rig)
 	}
-	grant, err := a.ask(limited, s, r, bid)
+	grant, err := a.ask(limited, l, s, bid)
 	if err != nil {
 		return errors.Join(fault(ctx, err, bid.Rig), s.Close())
 	}
@@ -211,36 +223,39 @@ func (a *Agent) negotiate(ctx context.Context, l *lease) error {
 	err = a.commit(ctx, l, func(r *Record) {
 		r.Lease, r.Terms, r.Sealed = sealed.ID(), terms, sealed.Encode()
 		r.State.Job, r.State.Since, r.State.SignedAt = market.JobGranted, signed.UnixMilli(), signed.UnixMilli()
-		r.State.Seen = signed.UnixMilli()
+		r.State.Seen, r.State.Measure = signed.UnixMilli(), a.measured()
 	})
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
-	a.handOver(ctx, l, s, signed)
+	a.handOver(ctx, l, s)
 	return nil
 }
 
 // handOver gives a lease that this side has just signed to its link. From here on the lease is true for this side,
 // whatever becomes of the stream: the link sends the signature again until the rig has it.
-func (a *Agent) handOver(ctx context.Context, l *lease, s Stream, signed time.Time) {
+func (a *Agent) handOver(ctx context.Context, l *lease, s Stream) {
 	r, _ := l.get()
 	m, _ := l.acceptance(r)
 	if err := s.Send(ctx, m); err != nil {
 		_ = s.Close() // it is broken already
 		s = nil
 	}
-	err := a.spawn(ctx, func(ctx context.Context) { a.tend(ctx, l, s, watcher{base: signed, word: signed}) })
+	err := a.spawn(ctx, func(ctx context.Context) { a.tend(ctx, l, s) })
 	if err != nil && s != nil {
 		_ = s.Close() // the agent ends; its next life takes the lease up
 	}
 }
 
 // ask sends a bid and waits for the grant.
-func (a *Agent) ask(ctx context.Context, s Stream, r Record, bid market.Bid) (market.GrantMessage, error) {
-	if _, err := a.greet(ctx, s, bid.Rig, market.LeaseID{}, market.Head{}); err != nil {
+func (a *Agent) ask(ctx context.Context, l *lease, s Stream, bid market.Bid) (market.GrantMessage, error) {
+	theirs, err := a.greet(ctx, s, bid.Rig, Record{})
+	if err != nil {
 		return market.GrantMessage{}, err
 	}
-	if err := s.Send(ctx, market.BidMessage{Bid: r.SealedBid, Offer: r.Offer, Job: r.Job}); err != nil {
+	l.change(func() { l.speaks = theirs.Speaks })
+	r, _ := l.get()
+	if err := s.Send(ctx, market.BidMessage{Bid: r.SealedBid, Offer: r.Offer, Job: r.Job, Guarantee: r.State.Guarantee}); err != nil {
 		return market.GrantMessage{}, reasonOf(ctx, s, err)
 	}
 	m, err := s.Receive(ctx)

@@ -26,7 +26,7 @@ func receiptCheats() []receiptCheat {
 	return []receiptCheat{
 		{"more time than has passed", cheat{receipt: func(r *market.Receipt) {
 			if r.Seq == 2 {
-				r.BilledMs += 5000
+				r.BilledMs += 15_000
 				rebill(r, terms)
 			}
 		}}, market.CodeReceiptTime, 1},
@@ -76,6 +76,17 @@ func TestRefusesACheatingReceipt(t *testing.T) {
 				}
 				if len(rig.receipts) != int(c.after) {
 					t.Errorf("the rig holds %d signed receipts, want %d", len(rig.receipts), c.after)
+				}
+				file, err := h.agent.Evidence(t.Context(), l.ID)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := market.VerdictOpen
+				if c.name == "a second receipt of one number" {
+					want = market.VerdictFraud
+				}
+				if j := market.Judge(file); j.Verdict != want || want == market.VerdictFraud && j.Guilty != rig.rig.self {
+					t.Errorf("verdict %s of %s: %+v", j.Verdict, j.Guilty, j.Checks)
 				}
 				if h.agent.OpenLeases() != 0 && got.State == "ended" {
 					t.Errorf("the agent still waits for a lease that is disputed and has ended")

@@ -49,9 +49,32 @@ func (a *Agent) Evidence(ctx context.Context, id string) ([]byte, error) {
 		return nil, fmt.Errorf("extensions of lease %s: %w", r.Lease.Short(), err)
 	}
 	r = a.concluded(ctx, r)
-	e := market.Evidence{Network: a.cfg.Network, Offer: r.Offer, Bid: r.SealedBid, Lease: r.Sealed, Extensions: extensions, Rejects: rejects, Outcome: r.Outcome}
+	papers, err := a.papers(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	e := market.Evidence{
+		Network: a.cfg.Network, Offer: r.Offer, Bid: r.SealedBid, Lease: r.Sealed, Extensions: extensions, Rejects: rejects, Outcome: r.Outcome,
+		Papers: papers,
+	}
 	for _, k := range receipts {
 		e.Receipts = append(e.Receipts, k.Sealed)
 	}
 	return e.Encode(), nil
+}
+
+// papers returns what is kept of a lease beside its terms and its receipts.
+func (a *Agent) papers(ctx context.Context, r Record) ([]market.Paper, error) {
+	var all []market.Paper
+	if len(r.State.Guarantee) > 0 {
+		all = append(all, market.Paper{Lease: r.Lease, Kind: market.KindGuarantee, Sealed: r.State.Guarantee})
+	}
+	for _, kind := range []market.Kind{market.KindReceipt, market.KindPayment, market.KindNotice, market.KindDispute} {
+		kept, err := a.cfg.Store.Papers(ctx, r.Lease, kind)
+		if err != nil {
+			return nil, fmt.Errorf("papers of lease %s: %w", r.Lease.Short(), err)
+		}
+		all = append(all, kept...)
+	}
+	return all, nil
 }

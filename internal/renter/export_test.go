@@ -1,7 +1,5 @@
 package renter
 
-import "time"
-
 // Frames lets tests pass a log through the frame reader in pieces. It returns how many bytes belong to the log, the offset
 // behind the last whole record and whether the end mark has passed.
 func Frames(pieces ...[]byte) (taken int, end int64, ended bool, err error) {
@@ -14,10 +12,4 @@ func Frames(pieces ...[]byte) (taken int, end int64, ended bool, err error) {
 		}
 	}
 	return taken, f.end, f.ended, nil
-}
-
-// Elapsed returns how long a job can have run, as an agent counts it that reads the lease's state from its store.
-func Elapsed(s State, now time.Time, agreedMs int64) int64 {
-	w := newWatcher(s)
-	return w.elapsed(now, agreedMs)
 }

@@ -22,35 +22,38 @@ func (a *Agent) Extend(ctx context.Context, id string, e view.ExtendRequest) (vi
 	if err != nil {
 		return view.Lease{}, err
 	}
+	if !r.State.Serves.IsZero() {
+		return view.Lease{}, market.NewError(market.CodeNotYours)
+	}
 	l := a.opened(r.Bid)
 	if l == nil || r.State.Job == market.JobEnded {
 		return view.Lease{}, market.NewError(market.CodeLeaseEnded, "reason", string(r.State.Reason))
 	}
-	sealed, err := a.askExtension(ctx, l, e)
+	seq, err := a.askExtension(ctx, l, e)
 	if err != nil {
 		return view.Lease{}, err
 	}
 	return a.perform(ctx, id, request{
 		what: market.OrderExtend,
 		give: func(l *lease) { l.hurry() },
-		done: func(r Record) bool { return !bytes.Equal(r.Inside.Asked, sealed) },
+		done: func(r Record) bool { return r.State.Extension != nil && r.State.Extension.Seq >= seq },
 	})
 }
 
-// askExtension signs an extension and stores it, before the link sends it.
-func (a *Agent) askExtension(ctx context.Context, l *lease, e view.ExtendRequest) ([]byte, error) {
+// askExtension signs an extension and stores it, before the link sends it. It returns its number.
+func (a *Agent) askExtension(ctx context.Context, l *lease, e view.ExtendRequest) (uint32, error) {
 	r, _ := l.get()
 	add := market.Micro(e.BudgetMicro)
 	if add == 0 {
 		more, err := costOf(r.Terms, e.DurationMs)
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
 		add = more
 	}
 	next := r.Terms.Extend(r.Lease, r.State.Extension, e.DurationMs, add, a.cfg.Clock().UnixMilli())
 	if err := market.CheckExtension(r.Lease, r.Terms, r.State.Extension, next); err != nil {
-		return nil, err
+		return 0, err
 	}
 	sealed := market.SealExtension(a.cfg.Network, a.cfg.Key, next).Encode()
 	l.forgive(market.OrderExtend)
@@ -61,7 +64,7 @@ func (a *Agent) askExtension(ctx context.Context, l *lease, e view.ExtendRequest
 		in.Asked = sealed
 		return nil
 	})
-	return sealed, err
+	return next.Seq, err
 }
 
 // costOf returns what a time costs under a lease's terms, without traffic.
@@ -73,6 +76,8 @@ func costOf(t market.Terms, ms int64) (market.Micro, error) {
 // extended takes an extension that came back with the rig's signature. The rig can send nothing else: it holds no other with
 // this side's signature.
 func (k *link) extended(ctx context.Context, raw []byte) error {
+	k.l.writing.Lock()
+	defer k.l.writing.Unlock()
 	r, _ := k.l.get()
 	e, s, err := market.OpenExtension(k.a.cfg.Network, raw, r.Terms)
 	switch {
@@ -91,15 +96,20 @@ func (k *link) extended(ctx context.Context, raw []byte) error {
 		return fmt.Errorf("extend lease %s: %w", k.id.Short(), err)
 	}
 	k.a.show(k.l, r)
-	return k.a.forgetAsked(ctx, k.l)
+	return k.a.forgetAsked(ctx, k.l, r.Inside.Asked)
 }
 
-// forgetAsked notes that the rig has answered the extension that it was asked for.
-func (a *Agent) forgetAsked(ctx context.Context, l *lease) error {
+// forgetAsked notes that the rig has answered an extension that it was asked for. The user may have asked for another one since.
+func (a *Agent) forgetAsked(ctx context.Context, l *lease, asked []byte) error {
 	r, _ := l.get()
-	if r.Inside.Asked == nil {
+	if asked == nil || r.Inside.Asked == nil {
 		return nil
 	}
-	_, err := a.amend(ctx, r, func(in *Inside) error { in.Asked = nil; return nil })
+	_, err := a.amend(ctx, r, func(in *Inside) error {
+		if bytes.Equal(in.Asked, asked) {
+			in.Asked = nil
+		}
+		return nil
+	})
 	return err
 }

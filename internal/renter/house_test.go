@@ -2,6 +2,7 @@ package renter_test
 
 import (
 	"context"
+	"crypto/ed25519"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
@@ -21,6 +22,9 @@ type house struct {
 	stop  context.CancelFunc
 	gone  chan error
 	dir   string // of the agent's files
+	key   ed25519.PrivateKey
+	purse renter.Purse
+	probe time.Duration
 }
 
 var bidder = seedKey(200)
@@ -31,7 +35,7 @@ func inHouse(t *testing.T, rigs func() []*testRig, test func(t *testing.T, h *ho
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		list := rigs()
-		h := &house{t: t, net: newTestNet(market.KeyOf(bidder), list...), store: newMemStore(), dir: t.TempDir()}
+		h := &house{t: t, net: newTestNet(market.KeyOf(bidder), list...), store: newMemStore(), dir: t.TempDir(), key: bidder}
 		for _, r := range list {
 			r.root = t.TempDir()
 			r.start(ctx)
@@ -71,8 +75,9 @@ func oneRig(change func(*testRig)) func() []*testRig {
 func (h *house) up() {
 	h.t.Helper()
 	a, err := renter.New(renter.Config{
-		Key: bidder, Network: testNetwork, Net: h.net, Store: h.store, CheckpointDir: filepath.Join(h.dir, "checkpoints"),
-		IdentityFile: filepath.Join(h.dir, "key"), InspectImage: inspectImage, Log: loggerOf(h.t),
+		Key: h.key, Network: testNetwork, Net: h.net, Store: h.store, CheckpointDir: filepath.Join(h.dir, "checkpoints"),
+		CollectDir: filepath.Join(h.dir, "collected"), IdentityFile: filepath.Join(h.dir, "key"), InspectImage: inspectImage, Log: loggerOf(h.t),
+		Purse: h.purse, Probe: h.probe,
 	})
 	if err != nil {
 		h.t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -117,6 +118,7 @@ func (l *rigLease) makeDoor() error {
 		},
 		tunnel.KindCheckpoint: l.checkpoint,
 		"checkpoint-push":     l.push,
+		tunnel.KindPing:       l.ping,
 	}})
 	return err
 }
@@ -143,6 +145,23 @@ func (l *rigLease) checkpoint(ctx context.Context, args json.RawMessage, c *tunn
 		return err
 	}
 	return checkpoint.Write(ctx, c, dir, state, to)
+}
+
+// ping echoes nonces, as long as the job runs.
+func (l *rigLease) ping(ctx context.Context, _ json.RawMessage, c *tunnel.Channel) error {
+	nonce := make([]byte, tunnel.PingSize)
+	if _, err := io.ReadFull(c, nonce); err != nil {
+		return err
+	}
+	l.rig.mu.Lock()
+	frozen := l.rig.frozen
+	l.rig.mu.Unlock()
+	if frozen {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	_, err := c.Write(nonce)
+	return err
 }
 
 // push notes an order to push checkpoints to a URL, and says that one arrived where it is told to push at once.

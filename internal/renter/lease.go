@@ -3,7 +3,6 @@ package renter
 import (
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"haggle/internal/view"
 	"haggle/market"
@@ -18,20 +17,26 @@ type lease struct {
 	kick chan struct{}
 	sick atomic.Bool // the rig's last word could not be taken, and that was logged
 
-	mu        sync.Mutex
-	record    Record
-	connected bool
-	failures  int // attempts to connect that failed since this program began
-	wish      *market.StopMessage
-	again     int              // the order to start the job again, by its number; 0 where there is none
-	after     uint32           // the attempt that it was given after
-	asked     int              // orders so far
-	refusals  map[string]error // the rig's last no to an order, by what was ordered
-	secrets   []market.Secret  // kept here alone
-	uploading *view.Progress   // of what is sent now before the start
-	changes   chan struct{}    // closed and replaced at every change
+	mu          sync.Mutex
+	record      Record
+	connected   bool
+	connections int // so far
+	failures    int // attempts to connect that failed since this program began
+	wish        *market.StopMessage
+	again       int              // the order to start the job again, by its number; 0 where there is none
+	after       uint32           // the attempt that it was given after
+	asked       int              // orders so far
+	refusals    map[string]error // the rig's last no to an order, by what was ordered
+	secrets     []market.Secret  // kept here alone
+	urged       int              // how often the user asked to pay again what failed
+	refused     *Paying          // what the rig asks for and this side does not pay: it is more than the rules ask
+	speaks      []string         // what the rig said that it speaks
+	instance    market.Nonce     // of the rig's store, as it said last
+	uploading   *view.Progress   // of what is sent now before the start
+	changes     chan struct{}    // closed and replaced at every change
 
-	taking sync.Mutex // held while a checkpoint is taken
+	taking  sync.Mutex // held while a checkpoint is taken
+	writing sync.Mutex // held from reading the record until its change is stored; nothing waits for the network under it
 }
 
 func newLease(r Record) *lease {
@@ -111,12 +116,27 @@ func (s State) void() bool { return s.Refused != nil }
 
 // over reports whether nothing is left to do.
 func (s State) over() bool {
-	return s.void() || s.Job == market.JobEnded && (s.Disputed || s.Acked)
+	return s.void() || s.Released || s.Job == market.JobEnded && (s.Disputed || s.Acked) && !s.busy()
+}
+
+// busy reports whether something is on its way for which a lease that is over stays up.
+func (s State) busy() bool { return s.pays() || s.Untold }
+
+// pays reports whether money is on its way that the rig has not signed for, or will be.
+func (s State) pays() bool {
+	if s.Paying == nil {
+		return false
+	}
+	switch s.Paying.State {
+	case payWished, payAsked, payPending, payWaiting, paySent:
+		return true
+	}
+	return false
 }
 
 // over reports whether nothing is left to do, be it for the lease or for what comes home from it.
 func (r Record) over() bool {
-	return r.State.over() && (r.State.void() || !r.Inside.owes(r.State.Attempt))
+	return r.State.over() && (r.State.void() || r.State.Released || !r.Inside.owes(r.State.Attempt))
 }
 
 // terms returns the terms as they stand now, with the newest extension.
@@ -146,63 +166,4 @@ func (r Record) vanished(now int64) bool {
 		end = r.State.Since + market.KeepMostMs
 	}
 	return now > end+vanishedMs && now > r.State.Seen+vanishedMs
-}
-
-// wallSlackMs is the tolerance of market.CheckReceipt, which a head that was signed can be ahead by.
-const wallSlackMs = int64(2000)
-
-// watcher counts the time that a job can have run, for the check of receipts.
-type watcher struct {
-	base  time.Time // the job cannot have run before
-	wall  bool      // base comes from a store: it has no monotonic reading, and the wall clock may have been set since
-	word  time.Time // the rig's last word on this connection, zero before the first
-	begun bool      // the start was seen
-	rests bool      // that word said that the job is paused
-
-	rested time.Duration // of the time since base: it was seen not to run
-}
-
-// newWatcher makes a watcher from a record of another life of this program.
-func newWatcher(s State) watcher {
-	at := s.SignedAt
-	if s.RunningAt > 0 {
-		at = s.RunningAt
-	}
-	return watcher{base: time.UnixMilli(at), wall: true, begun: s.RunningAt > 0}
-}
-
-// hear takes the rig's word that a job is in a state, and reports whether it was the first word of its start. The job
-// did not run at the word before it: that is the time from which it counts, for this word itself may have come late.
-func (w *watcher) hear(job market.JobState, now time.Time) bool {
-	running := job == market.JobRunning
-	if job == market.JobPaused && w.rests && !w.word.IsZero() {
-		w.rested += now.Sub(w.word) // between two words of a pause nothing ran
-	}
-	w.rests = job == market.JobPaused
-	started := running && !w.begun && !w.word.IsZero()
-	if started && w.word.After(w.base) {
-		w.base, w.wall = w.word, false
-	}
-	w.begun = w.begun || running
-	w.word = now
-	return started
-}
-
-// elapsed returns the longest time for which the job can have run, or Unlimited where the clock does not know. A machine
-// that slept has a monotonic clock that slept too, while the rig worked on: the larger of both clocks counts.
-func (w *watcher) elapsed(now time.Time, agreedMs int64) int64 {
-	ms := w.since(now, agreedMs)
-	if ms == market.Unlimited {
-		return ms
-	}
-	return max(0, ms-w.rested.Milliseconds())
-}
-
-// since returns the longest time since the job's first start, be it running or paused, or Unlimited.
-func (w *watcher) since(now time.Time, agreedMs int64) int64 {
-	ms := max(now.Sub(w.base), now.Round(0).Sub(w.base.Round(0))).Milliseconds()
-	if w.wall && ms+ms/1000+2*wallSlackMs < agreedMs {
-		return market.Unlimited // less time has passed than we have signed for: the wall clock was set back
-	}
-	return max(0, ms)
 }

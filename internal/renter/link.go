@@ -25,26 +25,28 @@ const (
 	maxReason   = 64 // bytes of a reason that a rig gives
 )
 
-// link keeps one lease's connection to its rig. Its goroutine is the only one that writes the lease's record.
+// link keeps one lease's connection to its rig. Its goroutine alone answers the rig.
 type link struct {
 	a      *Agent
 	l      *lease
 	rig    market.Key
 	id     market.LeaseID
-	seen   watcher
-	turns  int       // attempts that the rig has said began
-	theirs uint32    // the newest receipt with both signatures that the rig said it has, on this connection
-	settle time.Time // when to stop waiting for the rig's word about the final receipt; zero while there is none
+	turns  int                  // attempts that the rig has said began
+	asks   int                  // slices that the rig has asked for
+	later  *market.AskMessage   // the newest request for money that came while other money was on its way
+	theirs uint32               // the newest receipt with both signatures that the rig said it has, on this connection
+	heard  map[market.Hash]bool // complaints and decisions that the rig has sent on this connection
+	settle time.Time            // when to stop waiting for the rig's word about the final receipt; zero while there is none
 }
 
 // keepFrom keeps a lease's connection until the lease is over or ctx ends. The stream, if there is one, is one on which
 // this side's signature has just been sent.
-func (a *Agent) keepFrom(ctx context.Context, l *lease, s Stream, seen watcher) {
+func (a *Agent) keepFrom(ctx context.Context, l *lease, s Stream) {
 	r, _ := l.get()
 	if r.State.over() {
 		return
 	}
-	k := &link{a: a, l: l, rig: r.Terms.Rig, id: r.Lease, seen: seen}
+	k := &link{a: a, l: l, rig: r.Terms.Rig, id: r.Lease}
 	var wait pause
 	for ctx.Err() == nil {
 		began := a.cfg.Clock()
@@ -82,7 +84,7 @@ func (k *link) rest(ctx context.Context, d time.Duration) {
 // once connects, unless there is a stream already, and talks until the connection ends. It reports whether the lease is
 // over.
 func (k *link) once(ctx context.Context, s Stream) (bool, error) {
-	k.settle, k.theirs = time.Time{}, 0
+	k.settle, k.theirs, k.heard = time.Time{}, 0, map[market.Hash]bool{}
 	var head *market.Hello
 	fresh := s != nil
 	if !fresh {
@@ -119,23 +121,35 @@ func (k *link) connect(ctx context.Context) (Stream, *market.Hello, error) {
 		return nil, nil, err
 	}
 	r, _ := k.l.get()
-	hello, err := k.a.greet(limited, s, k.rig, k.id, r.Head)
+	hello, err := k.a.greet(limited, s, k.rig, r)
 	if err != nil {
 		return nil, nil, errors.Join(err, s.Close())
 	}
+	k.l.change(func() { k.l.speaks = hello.Speaks })
 	return s, &hello, nil
 }
 
 func (k *link) online(yes bool) {
-	k.l.change(func() { k.l.connected = yes })
+	k.l.change(func() {
+		k.l.connected = yes
+		if yes {
+			k.l.connections++
+		}
+	})
 	if !yes {
-		k.seen.word = time.Time{} // what was not seen on one connection was not seen
+		k.a.measure(k.l, func(r Record) market.Measure { return r.State.Measure.Lost() })
 	}
 	k.a.changed(k.l)
 }
 
 // catchUp compares the rig's head with ours. A rig that lost our signature gets it again.
 func (k *link) catchUp(ctx context.Context, s Stream, theirs market.Hello) error {
+	if err := k.reextend(ctx, s, theirs); err != nil {
+		return err
+	}
+	if err := k.remind(ctx, s, theirs); err != nil {
+		return err
+	}
 	r, _ := k.l.get()
 	k.theirs = theirs.Seq
 	switch {
@@ -176,7 +190,7 @@ func (k *link) talk(ctx context.Context, s Stream) (bool, error) {
 		}
 		m, err := k.receive(ctx, s, r.State.Job)
 		switch {
-		case err != nil && !k.settle.IsZero() && !k.a.cfg.Clock().Before(k.settle):
+		case err != nil && !r.State.busy() && !k.settle.IsZero() && !k.a.cfg.Clock().Before(k.settle):
 			return true, nil // it had time to say that it has the final receipt
 		case err != nil:
 			return false, err
@@ -184,7 +198,14 @@ func (k *link) talk(ctx context.Context, s Stream) (bool, error) {
 		if err := limit.Wait(ctx); err != nil {
 			return false, err
 		}
-		if err := k.handle(ctx, s, m); err != nil {
+		err = k.handle(ctx, s, m)
+		if err == nil && k.later != nil {
+			err = k.ask(ctx, s, *k.later)
+		}
+		if err == nil {
+			err = k.consent(ctx, s)
+		}
+		if err != nil {
 			k.complain(err)
 			_ = s.Send(ctx, market.Refuse{Err: *market.Public(err)}) // for the rig's log; the stream ends anyway
 			return false, err
@@ -204,8 +225,9 @@ func (k *link) complain(err error) {
 // receive waits for the rig's next word for as long as its silence can be right.
 func (k *link) receive(ctx context.Context, s Stream, job market.JobState) (market.Message, error) {
 	wait := quietTime
+	r, _ := k.l.get()
 	switch {
-	case !k.settle.IsZero():
+	case !k.settle.IsZero() && !r.State.busy():
 		wait = k.settle.Sub(k.a.cfg.Clock())
 	case job == market.JobRunning:
 		wait = silenceTime
@@ -240,6 +262,14 @@ func (k *link) handle(ctx context.Context, s Stream, m market.Message) error {
 		return k.extended(ctx, m.Extension)
 	case market.DeclineMessage:
 		return k.declined(ctx, m)
+	case market.AskMessage:
+		return k.ask(ctx, s, m)
+	case market.PaymentMessage:
+		return k.payment(ctx, m.Payment)
+	case market.NoticeMessage:
+		return k.notice(ctx, m.Notice)
+	case market.DisputeMessage:
+		return k.complaint(ctx, m.Dispute)
 	}
 	return market.Unexpected(m)
 }
@@ -253,12 +283,18 @@ func (k *link) awaitAck() {
 
 // acknowledged notes that the rig has stored a receipt with both signatures.
 func (k *link) acknowledged(ctx context.Context, seq uint32) error {
+	k.l.writing.Lock()
+	defer k.l.writing.Unlock()
+	return k.acknowledgedLocked(ctx, seq)
+}
+
+func (k *link) acknowledgedLocked(ctx context.Context, seq uint32) error {
 	r, _ := k.l.get()
 	k.theirs = max(k.theirs, min(seq, r.Head.Seq))
 	if r.Head.Kind != market.ReceiptFinal || seq != r.Head.Seq || r.State.Acked {
 		return nil
 	}
-	return k.a.commit(ctx, k.l, func(r *Record) { r.State.Acked = true })
+	return k.a.commitLocked(ctx, k.l, func(r *Record) { r.State.Acked = true })
 }
 
 // refuted reports whether the rig has said, for good, that it does not have a lease that this side signed and of which

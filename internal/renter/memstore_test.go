@@ -20,6 +20,8 @@ type memStore struct {
 	receipts map[market.LeaseID][]renter.Receipt
 	rejects  map[market.LeaseID][][]byte
 	extended map[market.LeaseID][][]byte
+	papers   []market.Paper
+	settings renter.Settings
 	saves    int
 	broken   error // what every write returns
 }
@@ -84,6 +86,65 @@ func (s *memStore) Dispute(ctx context.Context, r renter.Record, _ uint32, rejec
 		return err
 	}
 	s.rejects[r.Lease] = append(s.rejects[r.Lease], reject)
+	return nil
+}
+
+func (s *memStore) File(ctx context.Context, r renter.Record, papers ...market.Paper) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	filed := slices.Clone(s.papers)
+	for _, p := range papers {
+		i := slices.IndexFunc(filed, func(o market.Paper) bool { return o.Lease == p.Lease && o.Kind == p.Kind && o.Seq == p.Seq })
+		switch {
+		case p.Lease != r.Lease:
+			return errFork
+		case i < 0:
+			filed = append(filed, p)
+		case p.Kind == market.KindPayment && !sameBody(filed[i].Sealed, p.Sealed):
+			return errFork
+		default:
+			filed[i] = p
+		}
+	}
+	if err := s.save(ctx, r); err != nil {
+		return err
+	}
+	s.papers = filed
+	return nil
+}
+
+func (s *memStore) Papers(_ context.Context, id market.LeaseID, kind market.Kind) ([]market.Paper, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []market.Paper
+	for _, p := range s.papers {
+		if p.Lease == id && p.Kind == kind {
+			list = append(list, p)
+		}
+	}
+	slices.SortFunc(list, func(a, b market.Paper) int { return int(a.Seq) - int(b.Seq) })
+	return list, nil
+}
+
+func (s *memStore) PapersOf(_ context.Context, kind market.Kind) ([]market.Paper, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(s.papers), func(p market.Paper) bool { return p.Kind != kind }), nil
+}
+
+func (s *memStore) Settings(context.Context) (renter.Settings, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.settings, nil
+}
+
+func (s *memStore) SaveSettings(ctx context.Context, set renter.Settings) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := errors.Join(ctx.Err(), s.broken); err != nil {
+		return err
+	}
+	s.settings = set
 	return nil
 }
 

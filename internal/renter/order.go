@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"haggle/internal/pay"
 	"haggle/internal/view"
 	"haggle/market"
 )
@@ -40,6 +41,17 @@ type order struct {
 	digest  string // of the image that is brought
 	archive int64  // its size
 	upload  int64  // all that is sent before the start
+
+	pay       string           // a method, payNone, or "": what fits
+	methods   []pay.Method     // by which this agent can pay
+	idle      *market.IdleStop // nil: never
+	deputies  []market.Key
+	deputized bool   // the lease shall have this agent's deputies
+	guarantee []byte // a sealed guarantee
+
+	guaranteed *market.Guarantee // the same, opened; nil for none
+	promised   market.Hash       // of it
+	ahead      bool              // a rig has said that this agent gets no credit: it pays ahead where it can
 }
 
 func newOrder(r view.BidRequest) (order, error) {
@@ -51,6 +63,7 @@ func newOrder(r view.BidRequest) (order, error) {
 	o := order{
 		query: q, offer: r.Offer, image: r.Image, args: r.Args, env: r.Env, count: r.GPUs, durationMs: r.DurationMs,
 		budget: market.Micro(r.BudgetMicro), currency: r.Currency, unattended: r.UnattendedMs, diskMB: r.DiskMB,
+		pay: r.Pay, idle: r.StopIdle, deputized: r.Deputies, guarantee: r.Guarantee,
 	}
 	switch {
 	case r.Offer != "" && strings.TrimSpace(r.Query) != "":
@@ -223,11 +236,16 @@ func (o order) draft(cfg Config, c candidate) (Record, error) {
 		return Record{}, o.noImage(c.offer)
 	}
 	job := o.job(offer)
+	method, credit, err := o.choosePay(offer)
+	if err != nil {
+		return Record{}, err
+	}
 	b := market.Bid{
 		Offer: c.offer.hash, Rig: offer.Rig, Renter: market.KeyOf(cfg.Key), Owner: market.KeyOf(cfg.Key),
 		Count: uint8(o.count), Slots: c.slots, Model: c.model, Mode: market.ModeFirm, Prices: offer.Prices,
 		GoodTill: now.Add(goodTill).UnixMilli(), DurationMs: o.durationMs, Budget: o.budget,
-		Limits: o.limits(offer.Rules), IntervalMs: offer.Rules.IntervalMs, Upload: o.upload,
+		Limits: o.limits(offer.Rules, credit), IntervalMs: offer.Rules.IntervalMs, Upload: o.upload,
+		Pay: method, Idle: o.idle, Deputies: o.deputies, Guarantee: o.promised,
 	}
 	b.Prices.Currency = o.currency // an offer in another currency does not fit, whatever its price
 	b.Resources.DiskMB = o.diskMB
@@ -248,6 +266,12 @@ func (o order) draft(cfg Config, c candidate) (Record, error) {
 		}
 		b.Budget = max(1, cost) // a lease always has a budget, even where everything is free
 	}
+	if g := o.guaranteed; g != nil && method == "" && credit != market.Unlimited {
+		b.Limits.Credit = max(credit, int64(min(b.Budget, g.Amount)))
+		if err := g.Covers(offer.Owner, b.Owner, b.Prices.Currency, now.UnixMilli()); err != nil {
+			return Record{}, err
+		}
+	}
 	if err := o.check(c.offer, b, job, now); err != nil {
 		return Record{}, err
 	}
@@ -255,7 +279,7 @@ func (o order) draft(cfg Config, c candidate) (Record, error) {
 	return Record{
 		Bid: sealed.Hash(), Offer: c.offer.raw, SealedBid: sealed.Encode(), Job: job, Env: o.env,
 		RigName: offer.Name, Model: c.model, Image: o.image,
-		State:  State{Created: now.UnixMilli(), Since: now.UnixMilli(), Isolation: offer.Host.Isolation},
+		State:  State{Created: now.UnixMilli(), Since: now.UnixMilli(), Isolation: offer.Host.Isolation, Guarantee: o.guarantee},
 		Inside: o.inside,
 	}, nil
 }
@@ -290,8 +314,8 @@ func (o order) check(k *known, b market.Bid, job market.Job, now time.Time) erro
 	return nil
 }
 
-// limits asks for what the rig allows, and for an unattended time as ordered.
-func (o order) limits(r market.Rules) market.Limits {
+// limits asks for what the rig allows, for an unattended time as ordered, and for a credit.
+func (o order) limits(r market.Rules, credit int64) market.Limits {
 	away := o.unattended
 	if away == 0 {
 		away = defaultUnattendedMs
@@ -299,5 +323,5 @@ func (o order) limits(r market.Rules) market.Limits {
 			away = min(away, r.MaxUnattended)
 		}
 	}
-	return market.Limits{UnsignedMs: r.IntervalMs + r.GraceMs, UnattendedMs: away, Credit: r.Credit}
+	return market.Limits{UnsignedMs: r.IntervalMs + r.GraceMs, UnattendedMs: away, Credit: credit}
 }

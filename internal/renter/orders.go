@@ -3,6 +3,7 @@ package renter
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"haggle/market"
 )
@@ -15,9 +16,12 @@ type command struct {
 
 // orders sends the renter's orders. fresh: this side's signature has just been sent on this stream.
 func (k *link) orders(ctx context.Context, s Stream, fresh bool) {
-	sent := map[string]bool{"accept": fresh}
-	for {
+	sent, said := map[string]bool{"accept": fresh}, map[market.Hash]bool{}
+	for first := !fresh; ; first = false {
 		change := k.l.watch()
+		if r, _ := k.l.get(); (first || r.State.Untold) && k.sayAll(ctx, s, said) != nil {
+			return
+		}
 		for _, o := range k.l.due() {
 			if sent[o.key] {
 				continue
@@ -54,6 +58,13 @@ func (l *lease) due() []command {
 	}
 	if r.Inside.Asked != nil && job != market.JobEnded {
 		list = append(list, command{fmt.Sprint("extend ", l.asked), market.ExtendMessage{Extension: r.Inside.Asked}})
+	}
+	if p := r.State.Paying; p != nil && p.State == paySent {
+		list = append(list, command{fmt.Sprint("paid ", p.Slice.Seq), p.paid()})
+	}
+	if p := r.State.Paying; p != nil && p.State == payWished && slices.Contains(l.speaks, speaksPay) {
+		ask := market.AskMessage{Slice: p.Slice, Method: p.Method, Currency: r.Terms.Prices.Currency}
+		list = append(list, command{fmt.Sprint("wish ", p.Slice.Seq), ask})
 	}
 	if w := l.wish; w != nil && !carriedOut(*w, job) {
 		list = append(list, command{fmt.Sprint("stop ", *w), *w})
@@ -113,8 +124,22 @@ func (l *lease) refusal(what string) error {
 	return l.refusals[what]
 }
 
+// orderPay is what a rig calls a wish to pay when it declines it.
+const orderPay = "pay"
+
 // declined takes the rig's no to an order.
 func (k *link) declined(ctx context.Context, m market.DeclineMessage) error {
+	r, _ := k.l.get()
+	if m.What == market.OrderExtend {
+		if err := k.a.forgetAsked(ctx, k.l, r.Inside.Asked); err != nil { // before the user can ask again
+			return err
+		}
+	}
+	if p := r.State.Paying; m.What == orderPay && p != nil && p.State == payWished {
+		failed := *p
+		failed.State, failed.Final, failed.Why = payFailed, true, market.Explain(&m.Err).Message
+		return k.a.settle(ctx, k.l, *p, func(r *Record) { r.State.Paying = &failed })
+	}
 	k.l.change(func() {
 		switch m.What {
 		case market.OrderResume:
@@ -127,11 +152,8 @@ func (k *link) declined(ctx context.Context, m market.DeclineMessage) error {
 		}
 		k.l.refusals[m.What] = market.Public(&m.Err)
 	})
-	switch m.What {
-	case market.OrderBegin:
+	if m.What == market.OrderBegin {
 		return k.a.fail(ctx, k.l, &m.Err)
-	case market.OrderExtend:
-		return k.a.forgetAsked(ctx, k.l)
 	}
 	return nil
 }

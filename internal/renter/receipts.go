@@ -3,108 +3,123 @@ package renter
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"time"
 
 	"haggle/market"
 )
 
-// receipt answers a receipt of the rig. One that follows and that this side can believe is signed, stored and then sent;
-// one that was signed before gets the same answer again; any other is refused with a signature, once: after that, nothing
-// of the lease is signed any more. Bytes that are not the rig's are an error. No answer is needed where it is nil.
+// receipt answers a receipt of the rig as market.Rental decides: what is signed is stored first and sent then. Bytes that are not
+// the rig's are an error. No answer is needed where it is nil.
 func (k *link) receipt(ctx context.Context, raw []byte) (market.Message, error) {
+	k.l.writing.Lock()
+	defer k.l.writing.Unlock()
 	rec, _ := k.l.get()
 	r, s, err := market.OpenReceipt(k.a.cfg.Network, raw, rec.Terms)
 	if err != nil {
 		return nil, err
 	}
-	if rec.State.Disputed {
+	old, stored, err := k.kept(ctx, rec, r.Seq)
+	if err != nil {
+		return nil, err
+	}
+	answer := k.rental(rec).Answer(r, s.Hash(), s.SignedBy(market.RoleRenter), stored, k.a.seen(rec))
+	switch answer.Kind {
+	case market.AnswerSign:
+		kept := s.Sign(market.RoleRenter, k.a.cfg.Key).Encode()
+		if err := k.agree(ctx, rec, answer.Head, kept, k.a.self); err != nil {
+			return nil, err
+		}
+		return market.ReceiptMessage{Receipt: kept}, nil
+	case market.AnswerKeep:
+		signer, err := s.Verify(market.RoleRenter)
+		if err != nil {
+			return nil, err
+		}
+		if err := k.agree(ctx, rec, answer.Head, raw, signer); err != nil {
+			return nil, err
+		}
+		return nil, k.acknowledgedLocked(ctx, r.Seq)
+	case market.AnswerAgain:
+		return market.ReceiptMessage{Receipt: old}, nil
+	case market.AnswerKnown:
+		return nil, nil
+	case market.AnswerRefuse:
+		if r.Lease != rec.Lease {
+			raw = nil // it is no evidence of this lease
+		}
+		return k.dispute(ctx, rec, *answer.Reject, raw, answer.Why)
+	case market.AnswerStored:
 		return k.refusal(ctx)
 	}
-	now := k.a.cfg.Clock()
-	elapsed := k.seen.elapsed(now, rec.Head.BilledMs)
-	if r.Lease == rec.Lease && r.Seq > 0 && r.Seq <= rec.Head.Seq {
-		return k.again(ctx, rec, r, s, elapsed)
-	}
-	believed := elapsed
-	if s.SignedBy(market.RoleRenter) {
-		believed = market.Unlimited // this side has signed it already: its store was lost
-	}
-	err = market.CheckReceipt(rec.Lease, rec.terms(), rec.Head, r, believed)
-	if err == nil && believed != market.Unlimited {
-		err = k.checkKept(rec, r, now)
-	}
-	if err != nil {
-		return k.dispute(ctx, rec, r, s.Hash(), elapsed, err)
-	}
-	signed := s.Sign(market.RoleRenter, k.a.cfg.Key)
-	rec.Head = market.HeadOf(r, s.Hash())
-	rec.State.Seen = now.UnixMilli()
-	kept := Receipt{Lease: rec.Lease, Seq: r.Seq, Sealed: signed.Encode()}
-	if err := k.a.cfg.Store.Sign(ctx, rec, kept); err != nil {
-		return nil, fmt.Errorf("sign receipt %d of lease %s: %w", r.Seq, k.id.Short(), err)
-	}
-	k.a.show(k.l, rec)
-	if s.SignedBy(market.RoleRenter) {
-		return nil, k.acknowledged(ctx, r.Seq) // it came from the rig with both signatures
-	}
-	return market.ReceiptMessage{Receipt: kept.Sealed}, nil
+	return nil, answer.Why
 }
 
-// checkKept reports whether the time for which only the disk was kept can be believed: none where that was never ordered, and else
-// no more than what is left of the time since the start when the running time is taken off.
-func (k *link) checkKept(rec Record, r market.Receipt, now time.Time) error {
-	seen := int64(0)
-	if rec.Inside.Keeps {
-		seen = k.seen.since(now, rec.Head.BilledMs+rec.Head.KeptMs)
-		if seen == market.Unlimited {
-			return nil
-		}
-		seen = max(0, seen-r.BilledMs)
+// rental is what is known of the lease when a receipt is answered.
+func (k *link) rental(rec Record) market.Rental {
+	return market.Rental{
+		Lease: rec.Lease, Terms: rec.Terms, Extension: rec.State.Extension, Head: rec.Head, Paid: rec.State.Paid,
+		Sent: rec.State.sent(), Disputed: rec.State.Disputed, Keeps: rec.Inside.Keeps, Theirs: k.theirs,
 	}
-	return market.CheckKept(r, seen)
 }
 
-// again answers a receipt of a number that was signed before.
-func (k *link) again(ctx context.Context, rec Record, r market.Receipt, s market.Sealed, elapsed int64) (market.Message, error) {
-	kept, err := k.a.cfg.Store.Receipts(ctx, rec.Lease)
-	if err != nil {
-		return nil, fmt.Errorf("receipts of lease %s: %w", k.id.Short(), err)
+// kept returns the receipt of a number that is in the store, and its hash; nil where there is none.
+func (k *link) kept(ctx context.Context, rec Record, seq uint32) ([]byte, *market.Hash, error) {
+	if seq == 0 || seq > rec.Head.Seq {
+		return nil, nil, nil
 	}
-	for _, old := range kept {
-		if old.Seq != r.Seq {
+	receipts, err := k.a.cfg.Store.Receipts(ctx, rec.Lease)
+	if err != nil {
+		return nil, nil, fmt.Errorf("receipts of lease %s: %w", k.id.Short(), err)
+	}
+	for _, old := range receipts {
+		if old.Seq != seq {
 			continue
 		}
-		signed, err := market.DecodeSealed(old.Sealed)
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("receipt %d of lease %s: %w", r.Seq, k.id.Short(), err)
-		case signed.Hash() != s.Hash() && k.theirs < r.Seq:
-			// The rig's store is older than what both signed, so its new draft is no fork: it gets the one that was agreed.
-			return market.ReceiptMessage{Receipt: old.Sealed}, nil
-		case signed.Hash() != s.Hash():
-			why := market.NewError(market.CodeReceiptChain, "seq", strconv.FormatUint(uint64(r.Seq), 10), "why", "another one of this number is signed")
-			return k.dispute(ctx, rec, r, s.Hash(), elapsed, why)
-		case s.SignedBy(market.RoleRenter):
-			return nil, nil
+		s, err := market.DecodeSealed(old.Sealed)
+		if err != nil {
+			return nil, nil, fmt.Errorf("receipt %d of lease %s: %w", seq, k.id.Short(), err)
 		}
-		return market.ReceiptMessage{Receipt: old.Sealed}, nil
+		hash := s.Hash()
+		return old.Sealed, &hash, nil
 	}
-	return nil, fmt.Errorf("receipt %d of lease %s is not in the store", r.Seq, k.id.Short())
+	return nil, nil, nil
 }
 
-// dispute signs and stores the refusal of a receipt.
-func (k *link) dispute(ctx context.Context, rec Record, r market.Receipt, hash market.Hash, elapsed int64, why error) (market.Message, error) {
-	k.a.cfg.Log.Warn("receipt refused", "lease", k.id.Short(), "peer", k.rig.String(), "seq", r.Seq, "err", why)
-	reject := market.SealReject(k.a.cfg.Network, k.a.cfg.Key, market.Reject{
-		Lease: rec.Lease, Seq: r.Seq, Receipt: hash, Code: market.CodeOf(why), ElapsedMs: max(0, elapsed), Total: fair(rec, r, elapsed),
-	}).Encode()
-	rec.State.Disputed = true
-	if err := k.a.cfg.Store.Dispute(ctx, rec, r.Seq, reject); err != nil {
-		return nil, fmt.Errorf("refuse receipt %d of lease %s: %w", r.Seq, k.id.Short(), err)
+// agree stores a receipt that both have signed. The caller holds the lease's lock.
+func (k *link) agree(ctx context.Context, rec Record, head market.Head, sealed []byte, signer market.Key) error {
+	before := rec
+	rec.Head = head
+	rec.State.Seen = k.a.cfg.Clock().UnixMilli()
+	rec.State.ByDeputy = signer != rec.Terms.Renter
+	now, _ := k.a.instant()
+	rec.State.Measure = rec.State.Measure.Signed(head, rec.terms(), now) // the measure may have been lost with a store
+	k.a.booked(before, &rec)
+	kept := Receipt{Lease: rec.Lease, Seq: head.Seq, Sealed: sealed}
+	if err := k.a.cfg.Store.Sign(ctx, rec, kept); err != nil {
+		return fmt.Errorf("sign receipt %d of lease %s: %w", head.Seq, k.id.Short(), err)
 	}
 	k.a.show(k.l, rec)
-	return market.RejectMessage{Reject: reject}, nil
+	return nil
+}
+
+// dispute signs and stores the refusal of a receipt. A deputy may lack what its agent knows: it signs nothing, and refuses nothing.
+func (k *link) dispute(ctx context.Context, rec Record, reject market.Reject, raw []byte, why error) (market.Message, error) {
+	if !rec.State.Serves.IsZero() {
+		return nil, why
+	}
+	k.a.cfg.Log.Warn("receipt refused", "lease", k.id.Short(), "peer", k.rig.String(), "seq", reject.Seq, "err", why)
+	sealed := market.SealReject(k.a.cfg.Network, k.a.cfg.Key, reject).Encode()
+	if raw != nil { // what was refused, or a fork
+		draft := market.Paper{Lease: rec.Lease, Kind: market.KindReceipt, Seq: reject.Seq, Sealed: raw}
+		if err := k.a.cfg.Store.File(ctx, rec, draft); err != nil {
+			return nil, fmt.Errorf("refuse receipt %d of lease %s: %w", reject.Seq, k.id.Short(), err)
+		}
+	}
+	rec.State.Disputed = true
+	if err := k.a.cfg.Store.Dispute(ctx, rec, reject.Seq, sealed); err != nil {
+		return nil, fmt.Errorf("refuse receipt %d of lease %s: %w", reject.Seq, k.id.Short(), err)
+	}
+	k.a.show(k.l, rec)
+	return market.RejectMessage{Reject: sealed}, nil
 }
 
 // refusal is the answer to every receipt of a disputed lease: the refusal that is stored, for the rig may not have it yet.
@@ -114,15 +129,4 @@ func (k *link) refusal(ctx context.Context) (market.Message, error) {
 		return nil, err
 	}
 	return market.RejectMessage{Reject: kept[len(kept)-1]}, nil
-}
-
-// fair is the total that this side agrees to: what was signed, and the rest by its own count of the time.
-func fair(rec Record, r market.Receipt, elapsed int64) market.Micro {
-	t := rec.terms()
-	ms := max(rec.Head.BilledMs, min(r.BilledMs, elapsed, t.DurationMs))
-	bill, err := t.Prices.Bill(t.UsedBy(ms, rec.Head.KeptMs, rec.Head.Usage.InBytes, rec.Head.Usage.OutBytes))
-	if err != nil {
-		return rec.Head.Total
-	}
-	return min(bill.Total, t.Most())
 }

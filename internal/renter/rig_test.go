@@ -21,6 +21,7 @@ type cheat struct {
 	agreed  func(l *rigLease, seq uint32) []byte // sealed bytes to send after a receipt was agreed
 	mute    bool                                 // takes everything and says nothing
 	refuse  error                                // the answer to every bid
+	ask     func(*market.AskMessage)             // of every request for money
 }
 
 // testRig is a small rig that keeps the rules of market.Step: jobs start at once and run for a given time.
@@ -50,15 +51,20 @@ type testRig struct {
 	expire     bool     // lets every hold run out
 	echoes     []uint32 // receipts with both signatures that this rig does not wait for
 
-	root     string                // folder of the jobs' disks
-	doors    int                   // paths to doors that were opened
-	shut     error                 // what a door answers
-	spoil    func(io.Writer) error // what a door answers in place of a checkpoint
-	decline  error                 // the answer to orders to extend and to start again
-	hurt     error                 // the end of an image's tunnel after a part of it
-	imaged   int64                 // bytes of images that came
-	final    func(dir string)      // what a job does when it is told to end
-	accepted []int                 // secrets that came with each acceptance
+	root        string                // folder of the jobs' disks
+	doors       int                   // paths to doors that were opened
+	shut        error                 // what a door answers
+	spoil       func(io.Writer) error // what a door answers in place of a checkpoint
+	decline     error                 // the answer to orders to extend and to start again
+	hurt        error                 // the end of an image's tunnel after a part of it
+	imaged      int64                 // bytes of images that came
+	final       func(dir string)      // what a job does when it is told to end
+	accepted    []int                 // secrets that came with each acceptance
+	till        *bank                 // nil: everything is owed
+	also        *bank                 // of a deputy
+	fromBalance uint32                // the slice that is paid from what the renter has left with the rig
+	deaf        bool                  // it never sees money come
+	frozen      bool                  // jobs do not run, though the rig says so and bills it
 }
 
 type rigLease struct {
@@ -69,6 +75,7 @@ type rigLease struct {
 	rejects  []market.Reject
 	env      market.Env
 	wire     *wire
+	deputy   *wire // of a deputy
 	started  time.Time
 	said     time.Time
 	outcome  []byte
@@ -79,6 +86,14 @@ type rigLease struct {
 	whole   bool   // it has come
 	secrets []market.Secret
 	door    *tunnel.Server
+
+	payments [][]byte
+	signed   map[uint32]bool // slices for which a payment was signed
+	wishes   []market.Slice
+	told     []market.PaidMessage
+	accepted []byte // the outcome with both signatures
+	reminded int    // payments that the renter sent back
+	notices  int
 }
 
 func seedKey(seed byte) ed25519.PrivateKey {
@@ -242,6 +257,7 @@ func (r *testRig) tick() {
 			continue
 		}
 		_ = l.event(market.Tick{})
+		l.collect()
 		if l.state.Job == market.JobRunning && time.Since(l.said) >= 5*time.Second {
 			l.status()
 		}
@@ -283,6 +299,11 @@ func (l *rigLease) event(e market.Event) error {
 		case market.Attest:
 			l.outcome = market.SealOutcome(testNetwork, l.rig.key, a.Outcome).Encode()
 			l.send(market.OutcomeMessage{Outcome: l.outcome})
+		case market.AskPay:
+			l.askPay(a.Slice)
+		case market.Warn:
+			l.notices++
+			l.send(market.NoticeMessage{Notice: market.SealNotice(testNetwork, l.rig.key, a.Notice).Encode()})
 		case market.Propose:
 			l.send(market.ReceiptMessage{Receipt: l.draft(a.Receipt)})
 		}
@@ -306,7 +327,9 @@ func (l *rigLease) status() {
 }
 
 func (l *rigLease) send(m market.Message) {
-	if l.wire != nil && !l.rig.cheat.mute {
-		_ = l.wire.Send(l.rig.ctx, m)
+	for _, w := range []*wire{l.wire, l.deputy} {
+		if w != nil && !l.rig.cheat.mute {
+			_ = w.Send(l.rig.ctx, m)
+		}
 	}
 }

@@ -39,7 +39,7 @@ func (r *testRig) serveLease(w *wire) error {
 
 // begin grants a lease, or goes on with one.
 func (r *testRig) begin(w *wire, hello market.Hello) (*rigLease, error) {
-	answer := market.Hello{WallMs: time.Now().Add(r.wrong).UnixMilli(), Lease: hello.Lease}
+	answer := market.Hello{WallMs: time.Now().Add(r.wrong).UnixMilli(), Lease: hello.Lease, Speaks: []string{"payment/1"}}
 	if hello.Lease.IsZero() {
 		if err := w.Send(r.ctx, answer); err != nil {
 			return nil, err
@@ -60,18 +60,28 @@ func (r *testRig) begin(w *wire, hello market.Hello) (*rigLease, error) {
 	if l == nil {
 		return nil, market.NewError(market.CodeLeaseUnknown, "lease", hello.Lease.Short())
 	}
-	answer.Seq, answer.Hash = l.state.Head.Seq, l.state.Head.Hash
+	answer.Seq, answer.Hash, answer.Paid = l.state.Head.Seq, l.state.Head.Hash, uint32(len(l.payments))
 	if err := w.Send(r.ctx, answer); err != nil {
 		return nil, err
 	}
-	l.wire = w
+	if w.peer == l.state.Terms.Renter {
+		l.wire = w
+	} else {
+		l.deputy = w
+	}
 	_ = l.event(market.Contact{})
 	l.status()
+	for _, raw := range l.payments[min(int(hello.Paid), len(l.payments)):] {
+		l.send(market.PaymentMessage{Payment: raw})
+	}
 	for _, raw := range l.receipts[min(int(hello.Seq), len(l.receipts)):] {
 		l.send(market.ReceiptMessage{Receipt: raw})
 	}
 	if l.state.Draft != nil {
 		l.send(market.ReceiptMessage{Receipt: l.draft(*l.state.Draft)})
+	}
+	if s := l.state.Slice; s != nil {
+		l.askPay(*s)
 	}
 	if l.outcome != nil {
 		l.send(market.OutcomeMessage{Outcome: l.outcome})
@@ -125,9 +135,18 @@ func (r *testRig) grant(w *wire, m market.BidMessage) (*rigLease, error) {
 func (r *testRig) part(l *rigLease, w *wire) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if l.wire == w {
+	switch w {
+	case l.wire:
 		l.wire = nil
+	case l.deputy:
+		l.deputy = nil
+	default:
+		return
+	}
+	if l.wire == nil && l.deputy == nil {
 		_ = l.event(market.Contact{Away: true})
+	} else if s := l.state.Slice; s != nil {
+		l.askPay(*s)
 	}
 }
 
@@ -167,6 +186,9 @@ func (r *testRig) handle(l *rigLease, m market.Message) error {
 			return err
 		}
 		l.send(market.AckMessage{Seq: receipt.Seq})
+		if l.deputy != nil {
+			l.send(m) // whoever did not sign it has it now
+		}
 		if r.cheat.agreed != nil {
 			if raw := r.cheat.agreed(l, receipt.Seq); raw != nil {
 				l.send(market.ReceiptMessage{Receipt: raw})
@@ -188,6 +210,9 @@ func (r *testRig) handle(l *rigLease, m market.Message) error {
 		} else if err != nil {
 			return err
 		}
+		return nil
+	}
+	if l.handleMoney(m) {
 		return nil
 	}
 	return r.handleInside(l, m)

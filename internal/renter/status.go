@@ -15,27 +15,44 @@ func (k *link) status(ctx context.Context, s Stream, m market.StatusMessage) err
 	if !bounded(m) {
 		return market.NewError(market.CodeUnexpected, "got", "status out of bounds")
 	}
+	r, err := k.told(ctx, m)
+	if err != nil {
+		return err
+	}
+	if m.State == market.JobGranted && r.State.Job == market.JobGranted && r.State.Serves.IsZero() {
+		return k.accept(ctx, s, r) // it has not got our signature
+	}
+	return nil
+}
+
+// told notes the rig's word and returns the record as it is then.
+func (k *link) told(ctx context.Context, m market.StatusMessage) (Record, error) {
+	k.l.writing.Lock()
+	defer k.l.writing.Unlock()
 	now := k.a.cfg.Clock()
-	started := k.seen.hear(m.State, now)
 	r, _ := k.l.get()
+	at, _ := k.a.instant()
+	measure, started := r.State.Measure.Hear(m, at)
+	r.State.Measure = measure
 	moved := k.forward(r.State, m)
 	r.State.Seen = now.UnixMilli()
 	r.State.BilledMs, r.State.Total = m.BilledMs, m.Total
 	r.State.KillAt, r.State.Code, r.State.DiskFull = m.KillAt, m.Code, m.DiskFull
 	r.State.In, r.State.Out, r.State.DiskUsed = m.In, m.Out, m.DiskUsed
 	r.State.KeptMs = max(r.State.KeptMs, m.KeptMs)
+	r.State.DryMs = m.Dry
 	r.Cards = m.Cards
 	if moved {
 		r.State.Job, r.State.Reason, r.State.Exit = m.State, m.Reason, m.Exit
-		r.State.Attempt = m.Attempt
+		r.State.Attempt = max(r.State.Attempt, m.Attempt)
 		r.State.Since = now.UnixMilli()
 		if m.SinceMs > r.State.SignedAt && m.SinceMs < r.State.Since {
 			r.State.Since = m.SinceMs
 		}
 	}
 	r.State.Ready = m.Ready && r.State.Job == market.JobPreparing
-	if started {
-		r.State.RunningAt = k.seen.base.UnixMilli()
+	if r.State.RunningAt == 0 && r.State.Job == market.JobRunning {
+		r.State.RunningAt = r.State.Since
 	}
 	if r.State.Job == market.JobEnded {
 		r.Env = nil
@@ -46,13 +63,9 @@ func (k *link) status(ctx context.Context, s Stream, m market.StatusMessage) err
 	}
 	if !moved && !started {
 		k.a.show(k.l, r)
-	} else if err := k.a.commit(ctx, k.l, func(old *Record) { *old = r }); err != nil {
-		return err
+		return r, nil
 	}
-	if m.State == market.JobGranted && r.State.Job == market.JobGranted {
-		return k.accept(ctx, s, r) // it has not got our signature
-	}
-	return nil
+	return r, k.a.commitLocked(ctx, k.l, func(old *Record) { *old = r })
 }
 
 // accept sends the signature again. A job whose secrets were lost with this program's last life is not begun without them.
@@ -67,6 +80,8 @@ func (k *link) accept(ctx context.Context, s Stream, r Record) error {
 // forward reports whether a rig's word moves a lease on. An attempt begins at the front again; its number never falls.
 func (k *link) forward(s State, m market.StatusMessage) bool {
 	switch {
+	case m.State == market.JobEnded && s.Job != market.JobEnded:
+		return true // a rig whose store was put back may end an older attempt
 	case m.Attempt > s.Attempt && s.Job != market.JobEnded && k.turns < maxAttempts:
 		k.turns++
 		return true
@@ -81,5 +96,5 @@ func (k *link) forward(s State, m market.StatusMessage) bool {
 // bounded reports whether a rig's word can be kept and shown.
 func bounded(m market.StatusMessage) bool {
 	return rank(m.State) > 0 && len(m.Reason) <= maxReason && len(m.Code) <= maxReason && len(m.Cards) <= market.MaxSlots &&
-		(m.Exit == nil || len(m.Exit.Reason) <= maxReason) && min(m.BilledMs, int64(m.Total), m.KillAt, m.In, m.Out, m.DiskUsed, m.KeptMs) >= 0
+		(m.Exit == nil || len(m.Exit.Reason) <= maxReason) && min(m.BilledMs, int64(m.Total), m.KillAt, m.In, m.Out, m.DiskUsed, m.KeptMs, int64(m.Paid), m.Dry) >= 0
 }

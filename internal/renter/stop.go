@@ -81,6 +81,9 @@ func (a *Agent) perform(ctx context.Context, id string, c request) (view.Lease, 
 	if err != nil {
 		return view.Lease{}, err
 	}
+	if !r.State.Serves.IsZero() {
+		return view.Lease{}, market.NewError(market.CodeNotYours) // a deputy signs, pays and collects
+	}
 	l := a.opened(r.Bid)
 	if l == nil && !r.State.over() {
 		return view.Lease{}, fmt.Errorf("lease %s: %w", r.Lease.Short(), errStopped)

@@ -56,6 +56,95 @@ type State struct {
 	KeptMs    int64           `cbor:"23,keyasint,omitempty"` // as the rig says
 	// Extension is the newest that both signed; nil where there is none.
 	Extension *market.Extension `cbor:"24,keyasint,omitempty"`
+	// Paid and PaidSeq are of the newest payment that the rig signed. Sent is what this side has sent, in all.
+	Paid    market.Micro `cbor:"25,keyasint,omitempty"`
+	PaidSeq uint32       `cbor:"26,keyasint,omitempty"`
+	Sent    market.Micro `cbor:"27,keyasint,omitempty"`
+	// Paying is the slice that is being paid: stored before the payment program is asked, and until the rig's signature has come.
+	Paying *Paying `cbor:"28,keyasint,omitempty"`
+	DryMs  int64   `cbor:"29,keyasint,omitempty"` // how long the job has run unpaid, as the rig says
+	// Handed are the deputies that have the lease. Serves is the agent for which this one is a deputy; zero where it is not.
+	Handed  []market.Key `cbor:"30,keyasint,omitempty"`
+	Serves  market.Key   `cbor:"31,keyasint,omitzero"`
+	Cap     market.Micro `cbor:"32,keyasint,omitempty"` // what a deputy may pay, in all
+	Alerted int          `cbor:"33,keyasint,omitempty"` // the highest part of the budget, in percent, that the user was told of
+	// Released says of a lease in care that its agent needs no deputy any more.
+	Released bool           `cbor:"40,keyasint,omitempty"`
+	Measure  market.Measure `cbor:"34,keyasint,omitzero"` // what this side saw of the running time, as it was last stored
+
+	Moved     market.Micro `cbor:"35,keyasint,omitempty"` // of Paid: it was left with the rig's owner from other leases
+	Slices    uint32       `cbor:"36,keyasint,omitempty"` // the highest number of a slice that was taken up
+	Alerts    []Alerted    `cbor:"37,keyasint,omitempty"` // that the user was told, oldest first
+	Guarantee []byte       `cbor:"38,keyasint,omitempty"` // the sealed guarantee that the bid names
+	ByDeputy  bool         `cbor:"41,keyasint,omitempty"` // the newest receipt was signed by a deputy
+	// What this side had spent on the lease when the day and the month began in which it last spent anything: by their first
+	// moments, wall time.
+	Day       int64        `cbor:"42,keyasint,omitempty"`
+	DayBase   market.Micro `cbor:"43,keyasint,omitempty"`
+	Month     int64        `cbor:"44,keyasint,omitempty"`
+	MonthBase market.Micro `cbor:"45,keyasint,omitempty"`
+	Wishes    uint32       `cbor:"46,keyasint,omitempty"` // payments that the rig did not ask for, so far
+	Untold    bool         `cbor:"47,keyasint,omitempty"` // the rig has not heard of a complaint or a decision yet
+}
+
+// Alerted is a part of a budget that the user was told of.
+type Alerted struct {
+	Percent int   `cbor:"1,keyasint"`
+	At      int64 `cbor:"2,keyasint"` // wall time
+}
+
+// Paying is a slice on its way.
+type Paying struct {
+	Slice     market.Slice `cbor:"1,keyasint"`
+	Method    string       `cbor:"2,keyasint"`
+	Amount    market.Micro `cbor:"3,keyasint"` // that is sent: the slice's, or more where more is paid ahead
+	Text      string       `cbor:"4,keyasint"` // what the rig's program asked for
+	State     string       `cbor:"5,keyasint"` // wished, asked, pending, waiting, failed, held, sent
+	Reference string       `cbor:"6,keyasint,omitempty"`
+	Words     string       `cbor:"7,keyasint,omitempty"` // what a person must do
+	QR        string       `cbor:"8,keyasint,omitempty"`
+	Why       string       `cbor:"9,keyasint,omitempty"`
+	Final     bool         `cbor:"10,keyasint,omitempty"` // it failed for good: the program said so
+	Tried     bool         `cbor:"11,keyasint,omitempty"` // the program was told to send it: some of it may have left
+}
+
+// Settings are the user's choices that outlive a restart.
+type Settings struct {
+	Budgets  []Budget `cbor:"1,keyasint,omitempty"` // one a currency
+	Deputies []Deputy `cbor:"2,keyasint,omitempty"`
+	Owners   []Owner  `cbor:"3,keyasint,omitempty"` // rigs' owners that the user trusts with an amount, or has named
+	// Alerts are what the user was told of the budgets of a day and of a month, oldest first.
+	Alerts []BudgetAlert `cbor:"4,keyasint,omitempty"`
+}
+
+// BudgetAlert is a part of a day's or a month's budget that the user was told of.
+type BudgetAlert struct {
+	Scope    string `cbor:"1,keyasint"` // day or month
+	Currency string `cbor:"2,keyasint"`
+	Since    int64  `cbor:"3,keyasint"` // wall time at which the day or the month began
+	Percent  int    `cbor:"4,keyasint"`
+	At       int64  `cbor:"5,keyasint"` // wall time
+}
+
+// Budget is the most that an agent spends over all its leases in one currency. market.Unlimited is no limit.
+type Budget struct {
+	Currency string       `cbor:"1,keyasint"`
+	Day      market.Micro `cbor:"2,keyasint"`
+	Month    market.Micro `cbor:"3,keyasint"`
+}
+
+// Deputy is a program on another machine: one that acts for this agent, or one for which this agent acts.
+type Deputy struct {
+	Key    market.Key   `cbor:"1,keyasint"`
+	Name   string       `cbor:"2,keyasint,omitempty"`
+	Serves bool         `cbor:"3,keyasint,omitempty"` // this agent acts for it
+	Cap    market.Micro `cbor:"4,keyasint,omitempty"` // that may be paid for one lease; 0 is the lease's budget
+}
+
+// Owner is a rig's owner as the user knows it.
+type Owner struct {
+	Key  market.Key `cbor:"1,keyasint"`
+	Name string     `cbor:"2,keyasint,omitempty"`
 }
 
 // Receipt is a sealed receipt as the agent keeps it; both sides have signed it.
@@ -76,6 +165,15 @@ type Store interface {
 	Sign(ctx context.Context, r Record, receipt Receipt) error
 	// Dispute keeps a signed refusal of a receipt with the record's new state, before it is sent.
 	Dispute(ctx context.Context, r Record, seq uint32, reject []byte) error
+	// File keeps a record's new state together with papers that came of the same step. A paper of a kind and number that is there
+	// already is replaced.
+	File(ctx context.Context, r Record, papers ...market.Paper) error
+	// Papers returns a lease's papers of a kind, by number; PapersOf those of all leases, in the order in which they were filed.
+	Papers(ctx context.Context, id market.LeaseID, kind market.Kind) ([]market.Paper, error)
+	PapersOf(ctx context.Context, kind market.Kind) ([]market.Paper, error)
+	// Settings returns the user's choices; SaveSettings keeps them.
+	Settings(ctx context.Context) (Settings, error)
+	SaveSettings(ctx context.Context, s Settings) error
 	// SaveInside replaces what is kept about the inside of a bid's lease, and nothing else.
 	SaveInside(ctx context.Context, bid market.Hash, in Inside) error
 	// Extend keeps a sealed extension that both signed, together with the record's new state. There is one of a number.

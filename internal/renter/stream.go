@@ -11,14 +11,15 @@ import (
 )
 
 // greet exchanges the first messages of a lease stream: who has which store, what time it is, and which receipt is the
-// newest. The lease is zero where a bid follows.
-func (a *Agent) greet(ctx context.Context, s Stream, rig market.Key, id market.LeaseID, head market.Head) (market.Hello, error) {
+// newest. The record is empty where a bid follows.
+func (a *Agent) greet(ctx context.Context, s Stream, rig market.Key, r Record) (market.Hello, error) {
 	if s.Peer() != rig {
 		return market.Hello{}, market.NewError(market.CodeNotYours)
 	}
 	hello := market.Hello{
-		Instance: a.instance, WallMs: a.cfg.Clock().UnixMilli(), Lease: id, Seq: head.Seq, Hash: head.Hash,
-		Speaks: []string{"bid/1", "lease/1", "receipt/1", "reject/1", "outcome/1"},
+		Instance: a.instance, WallMs: a.cfg.Clock().UnixMilli(), Lease: r.Lease, Seq: r.Head.Seq, Hash: r.Head.Hash,
+		Paid:   r.State.PaidSeq,
+		Speaks: []string{"bid/1", "lease/1", "receipt/1", "reject/1", "outcome/1", speaksPay, "notice/1", "dispute/1", "guarantee/1"},
 	}
 	if err := s.Send(ctx, hello); err != nil {
 		return market.Hello{}, reasonOf(ctx, s, err)

@@ -29,6 +29,10 @@ const (
 // errands does what is to be done inside a lease, beside its link, until nothing of it is left or ctx ends.
 func (a *Agent) errands(ctx context.Context, l *lease) {
 	r, _ := l.get()
+	if !r.State.Serves.IsZero() {
+		a.bringHome(ctx, l) // the rest is the agent's
+		return
+	}
 	if r.Inside.Failed != nil && r.State.Job != market.JobEnded {
 		l.order(market.StopMessage{Kill: true}) // the last life did not get it through
 	}
@@ -72,7 +76,7 @@ func (a *Agent) upload(ctx context.Context, l *lease) {
 		a.await(ctx, l, func(r Record) bool { return rank(r.State.Job) > rank(market.JobPreparing) || r.Inside.Failed != nil })
 		cancel()
 	}()
-	if !a.await(ctx, l, func(r Record) bool { return r.State.Job == market.JobPreparing }) {
+	if !a.await(ctx, l, func(r Record) bool { return r.State.Job == market.JobPreparing && r.funded() }) {
 		return
 	}
 	defer l.change(func() { l.uploading = nil })
@@ -84,6 +88,7 @@ func (a *Agent) upload(ctx context.Context, l *lease) {
 			return
 		case err == nil:
 			r, _ := l.get()
+			l.change(func() { l.uploading = nil })
 			if _, err = a.amend(ctx, r, func(in *Inside) error { in.Uploaded = true; return nil }); err == nil {
 				l.hurry()
 				return
@@ -103,7 +108,7 @@ func (a *Agent) upload(ctx context.Context, l *lease) {
 func lasting(err error) bool {
 	switch code := market.CodeOf(err); {
 	case transient(code), code == market.CodeNoDoor, code == market.CodeTunnelGone, code == market.CodeTooManyTunnels,
-		code == market.CodeBadState, code == market.CodeNotRunning, errors.Is(err, io.EOF):
+		code == market.CodeBadState, code == market.CodeNotRunning, code == market.CodeUnpaid, errors.Is(err, io.EOF):
 		return false
 	}
 	return true

@@ -14,7 +14,7 @@ const (
 // leaseView shows a record. What the rig says and what both signed stay apart in it.
 func (a *Agent) leaseView(r Record, connected bool) view.Lease {
 	v := view.Lease{
-		Bid: r.Bid.String(), Rig: market.Printable(r.RigName), Renter: a.self.String(), Model: market.Printable(r.Model),
+		Bid: r.Bid.String(), Rig: market.Printable(r.RigName), Renter: a.renterOf(r).String(), Model: market.Printable(r.Model),
 		Image: market.Printable(r.Image), Args: []string{}, State: string(r.State.Job), Reason: market.Printable(string(r.State.Reason)),
 		Debt: string(r.debt()), BilledMs: max(r.State.BilledMs, r.Head.BilledMs), Receipts: r.Head.Seq,
 		Created: r.State.Created, Since: r.State.Since, Connected: connected,
@@ -26,6 +26,9 @@ func (a *Agent) leaseView(r Record, connected bool) view.Lease {
 		v.EndsBy = r.State.KillAt
 	}
 	a.insideView(r, &v)
+	if !r.State.Serves.IsZero() {
+		v.Serves = r.State.Serves.String()
+	}
 	if r.State.Code != "" {
 		p := view.ProblemOf(market.NewError(r.State.Code))
 		v.Error = &p
@@ -47,6 +50,7 @@ func (a *Agent) leaseView(r Record, connected bool) view.Lease {
 	v.Price = view.MoneyOf(market.Micro(prices.Slot), prices.Currency)
 	v.Spent = view.MoneyOf(max(r.State.Total, r.Head.Total), prices.Currency)
 	v.Signed = view.MoneyOf(r.Head.Total, prices.Currency)
+	a.moneyView(r, &v)
 	switch {
 	case r.Lease.IsZero() && r.State.Refused != nil:
 		v.State = stateRefused
@@ -56,6 +60,14 @@ func (a *Agent) leaseView(r Record, connected bool) view.Lease {
 		v.State, v.Reason = string(market.JobEnded), string(market.ReasonLost)
 	}
 	return v
+}
+
+// renterOf returns whose lease a record is: a deputy's is its agent's.
+func (a *Agent) renterOf(r Record) market.Key {
+	if r.Lease.IsZero() {
+		return a.self
+	}
+	return r.Terms.Renter
 }
 
 // insideView shows what is done inside a lease.

@@ -179,10 +179,12 @@ type testNet struct {
 	fetch   func(market.Key) ([][]byte, error)
 	fetches map[market.Key]int
 	finds   map[string]int
+
+	deputies map[market.Key]func(context.Context, renter.Stream) error // agents that take handed leases
 }
 
 func newTestNet(agent market.Key, rigs ...*testRig) *testNet {
-	n := &testNet{agent: agent, rigs: map[market.Key]*testRig{}, fetches: map[market.Key]int{}, finds: map[string]int{}}
+	n := &testNet{agent: agent, rigs: map[market.Key]*testRig{}, fetches: map[market.Key]int{}, finds: map[string]int{}, deputies: map[market.Key]func(context.Context, renter.Stream) error{}}
 	for _, r := range rigs {
 		n.rigs[r.self] = r
 		n.order = append(n.order, r.self)
@@ -246,6 +248,24 @@ func (n *testNet) OpenTunnel(_ context.Context, key market.Key, _ bool) (renter.
 		return nil, err
 	}
 	return r.connect(n.agent, r.serveTunnel), nil
+}
+
+// OpenDeputy reaches another agent of the test.
+func (n *testNet) OpenDeputy(_ context.Context, key market.Key) (renter.Stream, error) {
+	n.mu.Lock()
+	serve := n.deputies[key]
+	n.mu.Unlock()
+	if serve == nil {
+		return nil, market.NewError(market.CodeUnreachable, "peer", key.String())
+	}
+	theirs, ours := newWire(key, n.agent)
+	go func() {
+		if err := serve(context.Background(), ours); err != nil {
+			_ = ours.Send(context.Background(), market.Refuse{Err: *market.Public(err)})
+		}
+		_ = ours.Close()
+	}()
+	return theirs, nil
 }
 
 func (n *testNet) reach(key market.Key) (*testRig, error) {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 
 	"haggle/internal/renter"
@@ -27,20 +26,24 @@ func OpenAgent(ctx context.Context, path string) (*Agent, error) {
 // Close ends all use of the database and lets the next process have it.
 func (a *Agent) Close() error { return a.db.close() }
 
+// Full tells whether the disk has no room for more: nothing new is to be begun. It is true from a change that failed with ErrFull
+// until one succeeds, and while less than 16 MiB are free.
+func (a *Agent) Full() bool { return a.db.noRoom() }
+
 // Instance returns the random id that the database got when it was made.
 func (a *Agent) Instance(context.Context) (market.Nonce, error) { return a.db.instance, nil }
 
 // Save adds or replaces a record by its bid; what is kept about the inside of its lease it only adds. The error is ErrFork if the bid has another lease already, or if the sealed
 // terms are not those of the lease. A head behind the one that is kept is passed over: what both signed is not forgotten.
 func (a *Agent) Save(ctx context.Context, r renter.Record) error {
-	return a.save(ctx, "save bid "+r.Bid.String(), r, func(context.Context, *sql.Tx) error { return nil })
+	return a.save(ctx, "save bid "+r.Bid.String(), r, func(context.Context, *transaction) error { return nil })
 }
 
 // Sign keeps a receipt that the agent has just signed, together with the record. Signing the same content again changes
 // nothing; the error is ErrFork if the agent has signed other content of that number, and then nothing is saved.
 func (a *Agent) Sign(ctx context.Context, r renter.Record, receipt renter.Receipt) error {
 	what := fmt.Sprintf("sign receipt %d of lease %s", receipt.Seq, r.Lease)
-	return a.save(ctx, what, r, func(ctx context.Context, tx *sql.Tx) error {
+	return a.save(ctx, what, r, func(ctx context.Context, tx *transaction) error {
 		if receipt.Lease != r.Lease {
 			return fmt.Errorf("of lease %s: %w", receipt.Lease, ErrFork)
 		}
@@ -60,7 +63,7 @@ func (a *Agent) Sign(ctx context.Context, r renter.Record, receipt renter.Receip
 
 // SaveInside replaces what is kept about the inside of a bid's lease, and nothing else.
 func (a *Agent) SaveInside(ctx context.Context, bid market.Hash, in renter.Inside) error {
-	return a.db.update(ctx, "save the inside of bid "+bid.String(), func(ctx context.Context, tx *sql.Tx) error {
+	return a.db.update(ctx, "save the inside of bid "+bid.String(), func(ctx context.Context, tx *transaction) error {
 		done, err := tx.ExecContext(ctx, `UPDATE record SET inside = ? WHERE bid = ?`, state(in), bid[:])
 		if err != nil {
 			return err
@@ -73,7 +76,7 @@ func (a *Agent) SaveInside(ctx context.Context, bid market.Hash, in renter.Insid
 // error is ErrFork if there is other content of that number, and then nothing is saved.
 func (a *Agent) Extend(ctx context.Context, r renter.Record, seq uint32, extension []byte) error {
 	what := fmt.Sprintf("keep extension %d of lease %s", seq, r.Lease)
-	return a.save(ctx, what, r, func(ctx context.Context, tx *sql.Tx) error {
+	return a.save(ctx, what, r, func(ctx context.Context, tx *transaction) error {
 		body, err := bodyOf(extension)
 		if err != nil {
 			return err
@@ -91,7 +94,7 @@ func (a *Agent) Extend(ctx context.Context, r renter.Record, seq uint32, extensi
 // changes nothing, and for another the error is ErrFork and nothing is saved.
 func (a *Agent) Dispute(ctx context.Context, r renter.Record, seq uint32, reject []byte) error {
 	what := fmt.Sprintf("dispute receipt %d of lease %s", seq, r.Lease)
-	return a.save(ctx, what, r, func(ctx context.Context, tx *sql.Tx) error {
+	return a.save(ctx, what, r, func(ctx context.Context, tx *transaction) error {
 		done, err := tx.ExecContext(ctx, `INSERT INTO reject (lease, seq, sealed) VALUES (?, ?, ?)
 			ON CONFLICT (lease, seq) DO UPDATE SET sealed = sealed WHERE sealed = excluded.sealed`, r.Lease[:], seq, reject)
 		if err != nil {
@@ -101,10 +104,27 @@ func (a *Agent) Dispute(ctx context.Context, r renter.Record, seq uint32, reject
 	})
 }
 
+// File keeps a record's new state together with papers of its lease. A paper of a kind and number that is there already is
+// replaced, except that for a payment with other content the error is ErrFork and nothing is saved.
+func (a *Agent) File(ctx context.Context, r renter.Record, papers ...market.Paper) error {
+	return a.save(ctx, "file papers of lease "+r.Lease.String(), r, func(ctx context.Context, tx *transaction) error {
+		return savePapers(ctx, tx, r.Lease, papers)
+	})
+}
+
+// SaveSettings keeps the user's choices.
+func (a *Agent) SaveSettings(ctx context.Context, s renter.Settings) error {
+	return a.db.update(ctx, "save settings", func(ctx context.Context, tx *transaction) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO settings (one, state) VALUES (1, ?)
+			ON CONFLICT (one) DO UPDATE SET state = excluded.state`, state(s))
+		return err
+	})
+}
+
 // save saves a record together with something else.
-func (a *Agent) save(ctx context.Context, what string, r renter.Record, also func(context.Context, *sql.Tx) error) error {
+func (a *Agent) save(ctx context.Context, what string, r renter.Record, also func(context.Context, *transaction) error) error {
 	var taken bool
-	err := a.db.update(ctx, what, func(ctx context.Context, tx *sql.Tx) (err error) {
+	err := a.db.update(ctx, what, func(ctx context.Context, tx *transaction) (err error) {
 		if agentSecrets(r) == nil {
 			if taken, err = present(ctx, tx, `SELECT 1 FROM record WHERE bid = ? AND env IS NOT NULL`, r.Bid[:]); err != nil {
 				return err
@@ -121,7 +141,7 @@ func (a *Agent) save(ctx context.Context, what string, r renter.Record, also fun
 	return err
 }
 
-func saveRecord(ctx context.Context, tx *sql.Tx, r renter.Record) error {
+func saveRecord(ctx context.Context, tx *transaction, r renter.Record) error {
 	var lease, terms any
 	if !r.Lease.IsZero() {
 		if err := checkTerms(r.Lease, r.Sealed); err != nil {

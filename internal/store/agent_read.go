@@ -82,3 +82,29 @@ func (a *Agent) Extensions(ctx context.Context, id market.LeaseID) ([][]byte, er
 	}
 	return nil, a.db.known(ctx, `SELECT 1 FROM record WHERE lease = ?`, id)
 }
+
+// Papers returns a lease's papers of a kind, by number.
+func (a *Agent) Papers(ctx context.Context, id market.LeaseID, kind market.Kind) ([]market.Paper, error) {
+	return a.db.papers(ctx, id, kind, `SELECT 1 FROM record WHERE lease = ?`)
+}
+
+// PapersOf returns the papers of a kind of all leases, in the order in which they were filed.
+func (a *Agent) PapersOf(ctx context.Context, kind market.Kind) ([]market.Paper, error) {
+	return a.db.papersOf(ctx, kind)
+}
+
+// Settings returns the user's choices; the zero Settings before any was made.
+func (a *Agent) Settings(ctx context.Context) (renter.Settings, error) {
+	scan := func(r row) (s renter.Settings, err error) {
+		var data []byte
+		if err := r.Scan(&data); err != nil {
+			return s, err
+		}
+		return s, decode(column{"state", data, &s})
+	}
+	list, err := rows(ctx, a.db, "read settings", scan, `SELECT state FROM settings`)
+	if err != nil || len(list) == 0 {
+		return renter.Settings{}, err
+	}
+	return list[0], nil
+}

@@ -16,15 +16,25 @@ import (
 // readers is how many connections answer questions while the writer writes.
 const readers = 4
 
+// leastFree is the room on a disk below which nothing new is to be begun: what runs needs some to its end.
+const leastFree = 16 << 20
+
 // database is one open file. All changes go through one connection, so that they wait for each other in this process and
-// not in SQLite's; questions go through others, which cannot write.
+// not in SQLite's, and travel together where they can; questions go through others, which cannot write.
 type database struct {
-	path     string
-	whose    string // for people
-	lock     *os.File
-	write    *sql.DB
-	read     *sql.DB
-	instance market.Nonce
+	path  string
+	whose string // for people
+	lock  *os.File
+	write *sql.DB
+	group *group
+	read  *sql.DB
+	// statements are those that write, by their text, for whoever holds the turn.
+	statements map[string]*sql.Stmt
+	instance   market.Nonce
+}
+
+func newDatabase(path, whose string) *database {
+	return &database{path: path, whose: whose, group: newGroup(), statements: map[string]*sql.Stmt{}}
 }
 
 // open opens or makes a database. The folder must be there; the file gets mode 0600.
@@ -36,7 +46,7 @@ func open(ctx context.Context, path string, s schema) (*database, error) {
 	if err := checkDisk(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	d := &database{path: path, whose: s.whose}
+	d := newDatabase(path, s.whose)
 	if d.lock, err = takeLock(path); err != nil {
 		return nil, err
 	}
@@ -112,24 +122,10 @@ func (d *database) close() error {
 			errs = append(errs, db.Close())
 		}
 	}
-	return errors.Join(append(errs, dropLock(d.lock))...)
-}
-
-// update performs a change as one transaction: all of it is on disk when update returns nil, and nothing of it is kept
-// when it returns an error, except that a change whose commit was interrupted may be kept all the same.
-func (d *database) update(ctx context.Context, what string, change func(context.Context, *sql.Tx) error) error {
-	tx, err := d.write.BeginTx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, d.explain(err))
+	if d.lock != nil {
+		errs = append(errs, dropLock(d.lock))
 	}
-	if err := change(ctx, tx); err != nil {
-		_ = tx.Rollback() // the change's own error says more
-		return fmt.Errorf("%s: %w", what, d.explain(err))
-	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("%s: %w", what, d.explain(err))
-	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // forget empties the log if a change has taken an environment out of the file: until then the log still holds it. A reader
@@ -141,7 +137,7 @@ func (d *database) forget(ctx context.Context, taken bool) {
 }
 
 // present tells whether a query finds a row. It is asked within a change.
-func present(ctx context.Context, tx *sql.Tx, query string, args ...any) (bool, error) {
+func present(ctx context.Context, tx *transaction, query string, args ...any) (bool, error) {
 	var one int
 	switch err := tx.QueryRowContext(ctx, query, args...).Scan(&one); {
 	case missing(err):

@@ -2,6 +2,8 @@ package store
 
 import (
 	"fmt"
+	"math"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,6 +19,11 @@ var networkDisks = map[uint32]string{
 	0x01021997: "9P",
 	0x00c36400: "Ceph",
 	0x5346414f: "AFS",
+	0x6b414653: "AFS", // the kernel's own
+	0x73757245: "Coda",
+	0x0bd00bd0: "Lustre",
+	0x47504653: "GPFS",
+	0x19830326: "BeeGFS",
 }
 
 // checkDisk refuses a folder on a file system that databases are known to break on.
@@ -33,4 +40,13 @@ func judgeDisk(folder string, number uint32) error {
 		return fmt.Errorf("%s %w (it is %s)", folder, ErrNetworkDisk, name)
 	}
 	return nil
+}
+
+// freeBytes returns how much a user may still write to the disk of a file; a large number where nobody can tell.
+func freeBytes(path string) int64 {
+	var s unix.Statfs_t
+	if err := unix.Statfs(filepath.Dir(path), &s); err != nil || s.Bsize <= 0 {
+		return math.MaxInt64
+	}
+	return int64(min(s.Bavail, math.MaxInt64/uint64(s.Bsize))) * s.Bsize
 }

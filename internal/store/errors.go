@@ -26,6 +26,10 @@ var (
 	// ErrFull means that the disk has no room. Nothing of the failed change was kept; everything before it was. To others the
 	// error is CodeDiskFull.
 	ErrFull = errors.New("disk is full")
+	// ErrOtherNetwork means that a copy's leases are of another network than this program's.
+	ErrOtherNetwork = errors.New("the copy belongs to another network")
+	// ErrOtherKey means that a copy's leases were signed with another key than this program's.
+	ErrOtherKey = errors.New("the copy belongs to another key")
 	// ErrFork means that other bytes were to take the place of a signed statement.
 	ErrFork = errors.New("a signed statement cannot change")
 	// ErrGranted means that the bid has a lease already.

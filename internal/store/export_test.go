@@ -29,3 +29,16 @@ func MakeOldAgent(ctx context.Context, path string, steps int) error {
 
 // Source is the name under which the driver opens a file.
 func Source(path string) string { return source(path) }
+
+// Hold keeps a rig's changes waiting until the function that it returns is called. Waiting tells how many wait.
+func (r *Rig) Hold() (release func()) {
+	r.db.group.turn <- struct{}{}
+	return func() { <-r.db.group.turn }
+}
+
+// Waiting tells how many changes wait for their turn.
+func (r *Rig) Waiting() int {
+	r.db.group.mu.Lock()
+	defer r.db.group.mu.Unlock()
+	return len(r.db.group.waiting)
+}

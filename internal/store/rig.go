@@ -27,6 +27,10 @@ func OpenRig(ctx context.Context, path string) (*Rig, error) {
 // Close ends all use of the database and lets the next process have it.
 func (r *Rig) Close() error { return r.db.close() }
 
+// Full tells whether the disk has no room for more: nothing new is to be begun. It is true from a change that failed with ErrFull
+// until one succeeds, and while less than 16 MiB are free.
+func (r *Rig) Full() bool { return r.db.noRoom() }
+
 // Instance returns the random id that the database got when it was made.
 func (r *Rig) Instance(context.Context) (market.Nonce, error) { return r.db.instance, nil }
 
@@ -37,7 +41,7 @@ func (r *Rig) Create(ctx context.Context, rec host.Record) error {
 	if err := checkTerms(l.ID, rec.Sealed); err != nil {
 		return err
 	}
-	return r.db.update(ctx, "create lease "+l.ID.String(), func(ctx context.Context, tx *sql.Tx) error {
+	return r.db.update(ctx, "create lease "+l.ID.String(), func(ctx context.Context, tx *transaction) error {
 		done, err := tx.ExecContext(ctx, `INSERT INTO lease
 			(id, bid, job, closed, created, state, sealed, offer, sealed_bid, task, env, image)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
@@ -56,7 +60,7 @@ func (r *Rig) Sign(ctx context.Context, l market.Lease, sealed []byte, env marke
 	if err := checkTerms(l.ID, sealed); err != nil {
 		return err
 	}
-	return r.db.update(ctx, "sign lease "+l.ID.String(), func(ctx context.Context, tx *sql.Tx) error {
+	return r.db.update(ctx, "sign lease "+l.ID.String(), func(ctx context.Context, tx *transaction) error {
 		done, err := tx.ExecContext(ctx, `UPDATE lease SET job = ?, closed = ?, state = ?, sealed = ?, env = ? WHERE id = ?`,
 			string(l.Job), l.Closed(), state(l), sealed, secrets(env, l.Job), l.ID[:])
 		if err != nil {
@@ -69,20 +73,20 @@ func (r *Rig) Sign(ctx context.Context, l market.Lease, sealed []byte, env marke
 // Save saves a lease's state together with receipts of it. A receipt that is kept already is not replaced by its draft.
 // The error is ErrFork if a receipt of that number with other content is kept; then nothing is saved.
 func (r *Rig) Save(ctx context.Context, l market.Lease, receipts ...host.Receipt) error {
+	return r.File(ctx, l, receipts, nil)
+}
+
+// File saves a lease's state together with receipts, as Save does, and papers of it. A paper of a kind and number that is there
+// already is replaced, except that for a payment with other content the error is ErrFork and nothing is saved.
+func (r *Rig) File(ctx context.Context, l market.Lease, receipts []host.Receipt, papers []market.Paper) error {
 	var taken bool
-	err := r.db.update(ctx, "save lease "+l.ID.String(), func(ctx context.Context, tx *sql.Tx) (err error) {
+	err := r.db.update(ctx, "save lease "+l.ID.String(), func(ctx context.Context, tx *transaction) (err error) {
 		if l.Job == market.JobEnded {
 			if taken, err = present(ctx, tx, `SELECT 1 FROM lease WHERE id = ? AND env IS NOT NULL`, l.ID[:]); err != nil {
 				return err
 			}
 		}
-		done, err := tx.ExecContext(ctx, `UPDATE lease SET job = ?1, closed = ?2, state = ?3,
-			env = CASE WHEN ?1 = ?4 THEN NULL ELSE env END WHERE id = ?5`,
-			string(l.Job), l.Closed(), state(l), string(market.JobEnded), l.ID[:])
-		if err != nil {
-			return err
-		}
-		if err := needRow(done, unknown(l.ID)); err != nil {
+		if err := saveLease(ctx, tx, l); err != nil {
 			return err
 		}
 		for _, receipt := range receipts {
@@ -90,7 +94,7 @@ func (r *Rig) Save(ctx context.Context, l market.Lease, receipts ...host.Receipt
 				return fmt.Errorf("receipt %d: %w", receipt.Seq, err)
 			}
 		}
-		return nil
+		return savePapers(ctx, tx, l.ID, papers)
 	})
 	if err == nil {
 		r.db.forget(ctx, taken)
@@ -98,9 +102,20 @@ func (r *Rig) Save(ctx context.Context, l market.Lease, receipts ...host.Receipt
 	return err
 }
 
+// saveLease saves a lease's state. A job's environment goes with the job.
+func saveLease(ctx context.Context, tx *transaction, l market.Lease) error {
+	done, err := tx.ExecContext(ctx, `UPDATE lease SET job = ?1, closed = ?2, state = ?3,
+		env = CASE WHEN ?1 = ?4 THEN NULL ELSE env END WHERE id = ?5`,
+		string(l.Job), l.Closed(), state(l), string(market.JobEnded), l.ID[:])
+	if err != nil {
+		return err
+	}
+	return needRow(done, unknown(l.ID))
+}
+
 // Conclude saves a lease's state together with its newest sealed outcome.
 func (r *Rig) Conclude(ctx context.Context, l market.Lease, outcome []byte) error {
-	return r.db.update(ctx, "conclude lease "+l.ID.String(), func(ctx context.Context, tx *sql.Tx) error {
+	return r.db.update(ctx, "conclude lease "+l.ID.String(), func(ctx context.Context, tx *transaction) error {
 		done, err := tx.ExecContext(ctx, `UPDATE lease SET job = ?1, closed = ?2, state = ?3, outcome = ?4 WHERE id = ?5`,
 			string(l.Job), l.Closed(), state(l), outcome, l.ID[:])
 		if err != nil {
@@ -110,7 +125,7 @@ func (r *Rig) Conclude(ctx context.Context, l market.Lease, outcome []byte) erro
 	})
 }
 
-func saveReceipt(ctx context.Context, tx *sql.Tx, id market.LeaseID, r host.Receipt) error {
+func saveReceipt(ctx context.Context, tx *transaction, id market.LeaseID, r host.Receipt) error {
 	if r.Lease != id {
 		return fmt.Errorf("of lease %s: %w", r.Lease, ErrFork)
 	}

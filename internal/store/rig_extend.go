@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 
 	"haggle/market"
 )
@@ -14,7 +13,7 @@ func (r *Rig) Extend(ctx context.Context, l market.Lease, seq uint32, sealed []b
 	if err != nil {
 		return err
 	}
-	return r.db.update(ctx, "extend lease "+l.ID.String(), func(ctx context.Context, tx *sql.Tx) error {
+	return r.db.update(ctx, "extend lease "+l.ID.String(), func(ctx context.Context, tx *transaction) error {
 		done, err := tx.ExecContext(ctx, `UPDATE lease SET job = ?, closed = ?, state = ? WHERE id = ?`,
 			string(l.Job), l.Closed(), state(l), l.ID[:])
 		if err != nil {

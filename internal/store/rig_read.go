@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 
 	"haggle/internal/host"
@@ -65,18 +64,28 @@ func (r *Rig) Receipts(ctx context.Context, id market.LeaseID, after uint32) ([]
 	return nil, r.db.known(ctx, `SELECT 1 FROM lease WHERE id = ?`, id)
 }
 
+// Papers returns a lease's papers of a kind, by number.
+func (r *Rig) Papers(ctx context.Context, id market.LeaseID, kind market.Kind) ([]market.Paper, error) {
+	return r.db.papers(ctx, id, kind, `SELECT 1 FROM lease WHERE id = ?`)
+}
+
+// PapersOf returns the papers of a kind of all leases, in the order in which they were filed.
+func (r *Rig) PapersOf(ctx context.Context, kind market.Kind) ([]market.Paper, error) {
+	return r.db.papersOf(ctx, kind)
+}
+
 // Settings returns the owner's choices; the zero Settings before any was made.
 func (r *Rig) Settings(ctx context.Context) (host.Settings, error) {
 	scan := func(r row) (host.Settings, error) {
 		var s host.Settings
-		var prices, trusted, withheld []byte
-		if err := r.Scan(&s.Paused, &s.Draining, &prices, &s.OfferSeq, &trusted, &withheld); err != nil {
+		var prices, trusted, withheld, seen []byte
+		if err := r.Scan(&s.Paused, &s.Draining, &prices, &s.OfferSeq, &trusted, &withheld, &seen); err != nil {
 			return s, err
 		}
 		return s, decode(column{"prices", prices, &s.Prices}, column{"trusted", trusted, &s.Trusted},
-			column{"withheld", withheld, &s.Withheld})
+			column{"withheld", withheld, &s.Withheld}, column{"seen", seen, &s.Seen})
 	}
-	list, err := rows(ctx, r.db, "read settings", scan, `SELECT paused, draining, prices, offer_seq, trusted, withheld FROM settings`)
+	list, err := rows(ctx, r.db, "read settings", scan, `SELECT paused, draining, prices, offer_seq, trusted, withheld, seen FROM settings`)
 	if err != nil || len(list) == 0 {
 		return host.Settings{}, err
 	}
@@ -85,16 +94,20 @@ func (r *Rig) Settings(ctx context.Context) (host.Settings, error) {
 
 // SaveSettings keeps the owner's choices. A lower OfferSeq than the one kept is passed over: it never falls.
 func (r *Rig) SaveSettings(ctx context.Context, s host.Settings) error {
-	var prices any
+	var prices, seen any
 	if s.Prices.Currency != "" {
 		prices = state(s.Prices)
 	}
-	return r.db.update(ctx, "save settings", func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO settings (one, paused, draining, prices, offer_seq, trusted, withheld)
-			VALUES (1, ?, ?, ?, ?, ?, ?)
+	if s.Seen != (host.Seen{}) {
+		seen = state(s.Seen)
+	}
+	return r.db.update(ctx, "save settings", func(ctx context.Context, tx *transaction) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO settings (one, paused, draining, prices, offer_seq, trusted, withheld, seen)
+			VALUES (1, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (one) DO UPDATE SET paused = excluded.paused, draining = excluded.draining, prices = excluded.prices,
-			offer_seq = max(offer_seq, excluded.offer_seq), trusted = excluded.trusted, withheld = excluded.withheld`,
-			s.Paused, s.Draining, prices, s.OfferSeq, listed(s.Trusted), listed(s.Withheld))
+			offer_seq = max(offer_seq, excluded.offer_seq), trusted = excluded.trusted, withheld = excluded.withheld,
+			seen = excluded.seen`,
+			s.Paused, s.Draining, prices, s.OfferSeq, listed(s.Trusted), listed(s.Withheld), seen)
 		return err
 	})
 }

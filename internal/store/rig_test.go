@@ -144,7 +144,11 @@ func conformSettings(t *testing.T, s host.Store, again func() host.Store) {
 	}
 	want := host.Settings{
 		Paused: true, Draining: true, Prices: market.Prices{Currency: "EUR", Slot: 5}, OfferSeq: 1 << 41,
-		Trusted:  []host.Trusted{{Owner: market.Key{1}, Name: "ann", Since: 5}},
+		Trusted: []host.Trusted{
+			{Owner: market.Key{1}, Name: "ann", Since: 5},
+			{Owner: market.Key{2}, Credit: new(int64(0)), Guarantor: true}, // no credit is not the rig's own rule
+		},
+		Seen:     host.Seen{Boot: market.Nonce{3}, BootMs: 4, Wall: 5},
 		Withheld: []host.Withheld{{UUID: "GPU-1", Why: "taken back", Since: 6}},
 	}
 	must(t, s.SaveSettings(ctx, want))

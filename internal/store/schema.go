@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"crypto/rand"
-	"database/sql"
 	_ "embed" // the schemas
 	"fmt"
 
@@ -19,6 +18,9 @@ var rig002 string
 //go:embed rig_003.sql
 var rig003 string
 
+//go:embed rig_004.sql
+var rig004 string
+
 //go:embed agent_001.sql
 var agent001 string
 
@@ -27,6 +29,9 @@ var agent002 string
 
 //go:embed agent_003.sql
 var agent003 string
+
+//go:embed agent_004.sql
+var agent004 string
 
 // schema is a kind of database: its mark in the file's header, and the steps that lead from an empty file to what this
 // version of the program reads. A step that was released never changes.
@@ -38,37 +43,37 @@ type schema struct {
 
 // rigSchema is a rig's database. Its mark reads "hglR".
 func rigSchema() schema {
-	return schema{whose: "the rig", mark: 0x68676c52, steps: []string{rig001, rig002, rig003}}
+	return schema{whose: "the rig", mark: 0x68676c52, steps: []string{rig001, rig002, rig003, rig004}}
 }
 
 // agentSchema is an agent's database. Its mark reads "hglA".
 func agentSchema() schema {
-	return schema{whose: "the agent", mark: 0x68676c41, steps: []string{agent001, agent002, agent003}}
+	return schema{whose: "the agent", mark: 0x68676c41, steps: []string{agent001, agent002, agent003, agent004}}
 }
 
 // migrate brings a database to the newest version, in one transaction: after a crash it is at the old version or the new.
 func (d *database) migrate(ctx context.Context, s schema) error {
-	return d.update(ctx, "migrate", func(ctx context.Context, tx *sql.Tx) error {
+	return d.update(ctx, "migrate", func(ctx context.Context, tx *transaction) error {
 		version, err := d.version(ctx, tx, s)
 		if err != nil || version == len(s.steps) {
 			return err
 		}
 		for _, step := range s.steps[version:] {
-			if _, err := tx.ExecContext(ctx, step); err != nil {
+			if _, err := tx.Tx.ExecContext(ctx, step); err != nil {
 				return fmt.Errorf("from version %d: %w", version, err)
 			}
 			version++
 		}
-		if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d", s.mark)); err != nil {
+		if _, err := tx.Tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d", s.mark)); err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", version))
+		_, err = tx.Tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", version))
 		return err
 	})
 }
 
 // version returns how many steps a database has behind it, if it is one of ours at all.
-func (d *database) version(ctx context.Context, tx *sql.Tx, s schema) (int, error) {
+func (d *database) version(ctx context.Context, tx *transaction, s schema) (int, error) {
 	var mark int32
 	var version, tables int
 	row := tx.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id),
@@ -90,7 +95,7 @@ func (d *database) version(ctx context.Context, tx *sql.Tx, s schema) (int, erro
 func (d *database) identify(ctx context.Context) error {
 	var fresh market.Nonce
 	rand.Read(fresh[:]) // never fails: it ends the program instead
-	err := d.update(ctx, "make id", func(ctx context.Context, tx *sql.Tx) error {
+	err := d.update(ctx, "make id", func(ctx context.Context, tx *transaction) error {
 		var known []byte
 		err := tx.QueryRowContext(ctx, `SELECT id FROM instance`).Scan(&known)
 		switch {

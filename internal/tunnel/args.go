@@ -17,3 +17,6 @@ type CheckpointArgs struct {
 	Recipients []string `json:"recipients,omitempty"` // age X25519 recipients
 	Known      string   `json:"known,omitempty"`      // digest of the state that the asker has; no bytes follow for the same
 }
+
+// PingSize is the size of a nonce of KindPing in bytes.
+const PingSize = 16

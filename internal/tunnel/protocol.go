@@ -17,6 +17,7 @@ const (
 	KindDial       = "dial"       // a TCP connection to a port inside the job, DialArgs
 	KindFiles      = "files"      // files of the job, FilesArgs
 	KindCheckpoint = "checkpoint" // the job's saved state, CheckpointArgs
+	KindPing       = "ping"       // nonces of PingSize bytes, each of which comes back before the next is read
 )
 
 // Codes of an Error.

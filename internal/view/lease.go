@@ -50,6 +50,16 @@ type Lease struct {
 	Collects    []Collected      `json:"collects,omitempty" doc:"what comes home when the job has ended"`
 	Checkpoints []CheckpointInfo `json:"checkpoints,omitempty" doc:"oldest first"`
 	Resumed     string           `json:"resumed,omitempty" doc:"id of the lease from whose checkpoint its job began"`
+
+	Risk     *Risk            `json:"risk,omitempty" doc:"what this side can lose now, by the three limits"`
+	Pay      *Pay             `json:"pay,omitempty"`
+	Alerts   []Alert          `json:"alerts,omitempty"`
+	Idle     *market.IdleStop `json:"stop_idle,omitempty"`
+	Deputies []string         `json:"deputies,omitempty" doc:"keys that may sign, pay and collect for the renter"`
+	Serves   string           `json:"serves,omitempty" doc:"key of the agent for which this one is the lease's deputy"`
+	SignedBy string           `json:"signed_by,omitempty" doc:"deputy where the newest receipt was signed by one"`
+	Unbilled []Unbilled       `json:"unbilled,omitempty" doc:"of the newest receipt: time that is not billed, by reason"`
+	Seen     string           `json:"seen,omitempty" doc:"what this side measured itself of the running time: the most that it believes, or why it does not know"`
 }
 
 // Outcome is a rig's signed word on what became of what a job left behind.
@@ -99,6 +109,8 @@ type Receipt struct {
 	Slots      []market.SlotUse `json:"slots,omitempty"`
 	Exit       *market.Exit     `json:"exit,omitempty"`
 	WallMs     int64            `json:"wall_ms"`
+	Paid       Money            `json:"paid" doc:"in payments that the rig had signed then, as it says"`
+	Unbilled   []Unbilled       `json:"unbilled,omitempty" doc:"time that is not billed, by reason"`
 	Hash       string           `json:"hash"`
 	SignedBy   []string         `json:"signed_by" doc:"rig, renter or both"`
 }
@@ -108,7 +120,7 @@ func ReceiptOf(r market.Receipt, s market.Sealed, t market.Terms) Receipt {
 	v := Receipt{
 		Lease: r.Lease.String(), Seq: r.Seq, Kind: string(r.Kind), BilledMs: r.BilledMs, UnbilledMs: r.UnbilledMs,
 		Usage: r.Usage, Bill: r.Bill, Total: MoneyOf(r.Bill.Total, t.Prices.Currency), Slots: r.Slots, Exit: r.Exit,
-		WallMs: r.WallMs, Hash: s.Hash().String(),
+		WallMs: r.WallMs, Paid: MoneyOf(r.Paid, t.Prices.Currency), Unbilled: r.Gaps, Hash: s.Hash().String(),
 	}
 	for _, role := range []market.Role{market.RoleRig, market.RoleRenter} {
 		if s.SignedBy(role) {

@@ -21,36 +21,40 @@ func MoneyOf(m market.Micro, currency string) Money {
 
 // Offer is one offer as a list shows it. Everything in it is claimed by the rig.
 type Offer struct {
-	ID          string           `json:"id" doc:"first digits of the offer's hash; changes when the rig renews it"`
-	Hash        string           `json:"hash"`
-	Rig         string           `json:"rig" doc:"the rig's own name"`
-	RigKey      string           `json:"rig_key"`
-	Model       string           `json:"gpu_name"`
-	Vendor      string           `json:"gpu_vendor"`
-	Slots       int              `json:"slots" doc:"slots of this model"`
-	Free        int              `json:"free" doc:"slots of this model that are free and match the query"`
-	Also        []string         `json:"also,omitempty" doc:"other models of the rig that match; a query by name shows them alone"`
-	MemoryGiB   int64            `json:"gpu_ram_gib"`
-	Price       Money            `json:"price" doc:"per slot-hour"`
-	DiskPrice   Money            `json:"disk_price" doc:"per GB-hour"`
-	InPrice     Money            `json:"traffic_in_price" doc:"per GB"`
-	OutPrice    Money            `json:"traffic_out_price" doc:"per GB"`
-	Reach       string           `json:"reach"`
-	Country     string           `json:"geolocation,omitempty"`
-	Isolation   string           `json:"isolation"`
-	Images      []string         `json:"images"`
-	Bidders     string           `json:"bidders" doc:"who may bid: anyone, or trusted: owners whose key the rig's owner trusts"`
-	Egress      bool             `json:"egress" doc:"jobs reach the internet"`
-	Content     string           `json:"content,omitempty" doc:"what the rig's owner allows"`
-	Protections []string         `json:"protections,omitempty" doc:"what stands between a job and the machine and was seen to hold"`
-	Weak        []string         `json:"weak,omitempty" doc:"what does not hold"`
-	Simulated   bool             `json:"simulated"`
-	Rentable    bool             `json:"rentable" doc:"bids are taken; otherwise the cards are only shown"`
-	ExpiresIn   int64            `json:"expires_in_s"`
-	Source      string           `json:"source" doc:"claimed: nobody but the rig says so"`
-	SlotDetail  []market.Slot    `json:"slot_detail,omitempty"`
-	Host        market.HostFacts `json:"host,omitzero"`
-	Rules       market.Rules     `json:"rules,omitzero"`
+	ID          string             `json:"id" doc:"first digits of the offer's hash; changes when the rig renews it"`
+	Hash        string             `json:"hash"`
+	Rig         string             `json:"rig" doc:"the rig's own name"`
+	RigKey      string             `json:"rig_key"`
+	Owner       string             `json:"owner_key" doc:"of the rig: what is owed is owed to it"`
+	Model       string             `json:"gpu_name"`
+	Vendor      string             `json:"gpu_vendor"`
+	Slots       int                `json:"slots" doc:"slots of this model"`
+	Free        int                `json:"free" doc:"slots of this model that are free and match the query"`
+	Also        []string           `json:"also,omitempty" doc:"other models of the rig that match; a query by name shows them alone"`
+	MemoryGiB   int64              `json:"gpu_ram_gib"`
+	Price       Money              `json:"price" doc:"per slot-hour"`
+	DiskPrice   Money              `json:"disk_price" doc:"per GB-hour"`
+	InPrice     Money              `json:"traffic_in_price" doc:"per GB"`
+	OutPrice    Money              `json:"traffic_out_price" doc:"per GB"`
+	Reach       string             `json:"reach"`
+	Country     string             `json:"geolocation,omitempty"`
+	Isolation   string             `json:"isolation"`
+	Images      []string           `json:"images"`
+	Bidders     string             `json:"bidders" doc:"who may bid: anyone, or trusted: owners whose key the rig's owner trusts"`
+	Pays        []market.PayMethod `json:"pays" doc:"ways in which a lease can be paid ahead"`
+	OnCredit    bool               `json:"on_credit" doc:"a lease may be owed and settled later"`
+	Shown       int64              `json:"accepted_outcomes,omitempty" doc:"ended leases whose outcome both signed, as the rig counts them; their renters are unknown to you"`
+	Egress      bool               `json:"egress" doc:"jobs reach the internet"`
+	Content     string             `json:"content,omitempty" doc:"what the rig's owner allows"`
+	Protections []string           `json:"protections,omitempty" doc:"what stands between a job and the machine and was seen to hold"`
+	Weak        []string           `json:"weak,omitempty" doc:"what does not hold"`
+	Simulated   bool               `json:"simulated"`
+	Rentable    bool               `json:"rentable" doc:"bids are taken; otherwise the cards are only shown"`
+	ExpiresIn   int64              `json:"expires_in_s"`
+	Source      string             `json:"source" doc:"claimed: nobody but the rig says so"`
+	SlotDetail  []market.Slot      `json:"slot_detail,omitempty"`
+	Host        market.HostFacts   `json:"host,omitzero"`
+	Rules       market.Rules       `json:"rules,omitzero"`
 }
 
 // OfferOf makes the view of an offer with the free slots that match a query. detail adds slots, host and rules.
@@ -64,7 +68,7 @@ func OfferOf(o market.Offer, hash market.Hash, free []uint8, now time.Time, deta
 		}
 	}
 	v := Offer{
-		ID: hash.String()[:8], Hash: hash.String(), Rig: market.Printable(o.Name), RigKey: o.Rig.String(),
+		ID: hash.String()[:8], Hash: hash.String(), Rig: market.Printable(o.Name), RigKey: o.Rig.String(), Owner: o.Owner.String(),
 		Model: market.Printable(first.Model), Vendor: market.Printable(first.Vendor),
 		MemoryGiB: (first.Memory + 1<<29) >> 30,
 		Price:     MoneyOf(market.Micro(o.Prices.Slot), o.Prices.Currency), DiskPrice: MoneyOf(market.Micro(o.Prices.Disk), o.Prices.Currency),
@@ -73,6 +77,10 @@ func OfferOf(o market.Offer, hash market.Hash, free []uint8, now time.Time, deta
 		Images: []string{}, Simulated: o.Simulated, Rentable: o.State == market.OfferOpen, ExpiresIn: (o.Expires - now.UnixMilli()) / 1000, Source: "claimed",
 	}
 	v.Bidders, v.Egress, v.Content = market.Printable(o.Rules.Bidders), o.Rules.Egress, market.Printable(o.Rules.Content)
+	v.Pays, v.OnCredit = append([]market.PayMethod{}, o.Pays...), o.Rules.Credit != 0
+	if o.History != nil {
+		v.Shown = o.History.Count
+	}
 	v.Protections, v.Weak = o.Host.Protections, o.Host.Weak // names, by the offer's own rules
 	v.count(o, first.Model, free)
 	for _, i := range o.Host.Images {

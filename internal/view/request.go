@@ -1,5 +1,7 @@
 package view
 
+import "haggle/market"
+
 // OfferQuery asks for offers.
 type OfferQuery struct {
 	Query   string `json:"query"`   // empty for all
@@ -42,6 +44,11 @@ type BidRequest struct {
 	Currency     string   `json:"currency,omitempty" doc:"USD by default"`
 	UnattendedMs int64    `json:"unattended_ms,omitempty" doc:"how long the job may go on while this agent is away; 10 minutes by default"`
 	DiskMB       int64    `json:"disk_mb,omitempty" doc:"of the job's disk, in millions of bytes; 10 GB by default"`
+
+	Pay       string           `json:"pay,omitempty" doc:"method by which the lease is paid ahead; empty: the agent's choice; none: owed and settled later"`
+	StopIdle  *market.IdleStop `json:"stop_idle,omitempty" doc:"ends the job when its cards do nothing for so long"`
+	Deputies  bool             `json:"deputies,omitempty" doc:"this agent's deputies may sign, pay and collect"`
+	Guarantee []byte           `json:"guarantee,omitempty" doc:"a sealed guarantee for what the lease may owe"`
 
 	Name       string      `json:"name,omitempty" doc:"[a-z0-9][a-z0-9-]{0,31}, unlike that of any other lease that is not over"`
 	Labels     []string    `json:"labels,omitempty"`

@@ -32,6 +32,8 @@ type AgentStatus struct {
 	Offers   int      `json:"offers"`
 	Leases   int      `json:"open_leases"`
 	Warnings []string `json:"warnings,omitempty" doc:"what a person should mend, a sentence each"`
+	Methods  []string `json:"pay_methods,omitempty" doc:"by which this agent can pay"`
+	Alerts   []Alert  `json:"alerts,omitempty"`
 }
 
 // RigStatus is a rig at a glance.
@@ -56,8 +58,10 @@ type RigStatus struct {
 	Protections []string `json:"protections,omitempty" doc:"what stands between jobs and the machine and was seen to hold"`
 	Weak        []string `json:"weak,omitempty" doc:"what does not hold; warnings say how to mend it"`
 
-	Images   []string `json:"images"`
-	Warnings []string `json:"warnings,omitempty" doc:"what keeps the rig from doing all that it was told to, a sentence each"`
+	Pays     []market.PayMethod `json:"pays,omitempty" doc:"ways in which leases can be paid ahead"`
+	Credit   MoneyLimit         `json:"credit" doc:"of a trusted owner who has no other, and what all owe now"`
+	Images   []string           `json:"images"`
+	Warnings []string           `json:"warnings,omitempty" doc:"what keeps the rig from doing all that it was told to, a sentence each"`
 }
 
 // Card is a card as its rig's owner sees it. An absent number is unknown.
@@ -85,7 +89,11 @@ type Owner struct {
 	Key   string `json:"key"`
 	Name  string `json:"name"`
 	Since int64  `json:"since_ms" doc:"Unix milliseconds"`
-	Owes  Money  `json:"owes" doc:"for leases that are not closed"`
+	Owes  Money  `json:"owes" doc:"over all leases"`
+	// Credit is what it may owe at most.
+	Credit MoneyLimit `json:"credit"`
+	// Guarantor says that what it guarantees for others is taken.
+	Guarantor bool `json:"guarantor,omitempty"`
 }
 
 // Takeback says what it means to take a card back.

@@ -85,14 +85,26 @@ func (a *Agent) join(key ed25519.PrivateKey) (err error) {
 	a.node, err = p2p.New(p2p.Config{
 		Key: key, Network: c.Network, Mode: p2p.ModeClient, Listen: c.Listen, Bootstrap: c.Bootstrap,
 		Agent: "haggle/" + a.cfg.Version, Log: a.log,
+		// Nothing is served before the node runs, and then the agent is there.
+		Handlers: map[p2p.Protocol]p2p.Handler{p2p.DeputyProtocol: func(ctx context.Context, s *p2p.Stream) error { return a.ServeDeputy(ctx, s) }},
 	})
+	if err != nil {
+		return err
+	}
+	purse, err := a.purse()
+	if err != nil {
+		return err
+	}
+	caps, err := budgets(c)
 	if err != nil {
 		return err
 	}
 	state := filepath.Dir(c.Paths.Database)
 	a.Agent, err = renter.New(renter.Config{
 		Key: key, Network: c.Network, Net: network{a.node}, Store: a.store, Log: a.log,
-		CheckpointDir: filepath.Join(state, "checkpoints"), IdentityFile: filepath.Join(state, "checkpoint.key"), InspectImage: inspectImage,
+		CheckpointDir: filepath.Join(state, "checkpoints"), CollectDir: filepath.Join(state, "collected"),
+		IdentityFile: filepath.Join(state, "checkpoint.key"), InspectImage: inspectImage,
+		Purse: purse, Boot: assemble.Boot(), Probe: c.Probe, Budgets: caps,
 	})
 	return err
 }
@@ -121,7 +133,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
-	for name, run := range map[string]func(context.Context) error{"renter": a.Agent.Run, "network": a.node.Run, "api": a.server.Run} {
+	for name, run := range map[string]func(context.Context) error{
+		"renter": a.Agent.Run, "network": a.node.Run, "api": a.server.Run, "copies": a.copies().Run,
+	} {
 		group.Go(func() error {
 			if err := run(ctx); err != nil && ctx.Err() == nil {
 				return fmt.Errorf("%s: %w", name, err)
@@ -143,8 +157,8 @@ func (a *Agent) Run(ctx context.Context) error {
 // idleCheck is how often the agent looks whether anybody still needs it.
 const idleCheck = 10 * time.Second
 
-// awaitEnd returns when the agent has to go: told so, or idle for long enough. A lease or a debt that is open keeps it, and
-// so does every use of the local API.
+// awaitEnd returns when the agent has to go: told so, or idle for long enough. A lease or a debt that is open keeps it, an agent for
+// which it is a deputy, and every use of the local API.
 func (a *Agent) awaitEnd(ctx context.Context) {
 	ticker := time.NewTicker(idleCheck)
 	defer ticker.Stop()
@@ -159,7 +173,7 @@ func (a *Agent) awaitEnd(ctx context.Context) {
 			if used := a.server.LastUse(); used.After(busy) {
 				busy = used
 			}
-			if a.OpenLeases() > 0 {
+			if a.OpenLeases() > 0 || a.Serving(ctx) {
 				busy = now
 			}
 			if now.Sub(busy) >= a.cfg.Agent.IdleExit {
@@ -182,11 +196,11 @@ func (a *Agent) close() error {
 }
 
 // Status implements api.Agent.
-func (a *Agent) Status(context.Context) (view.AgentStatus, error) {
+func (a *Agent) Status(ctx context.Context) (view.AgentStatus, error) {
 	return view.AgentStatus{
 		Version: a.cfg.Version, PID: os.Getpid(), Home: a.cfg.Agent.Paths.Home, Uptime: int64(time.Since(a.begun).Seconds()),
 		Network: assemble.Network(a.node), Offers: a.KnownOffers(), Leases: a.OpenLeases(),
-		Warnings: a.Warnings(),
+		Warnings: a.Warnings(), Methods: a.PayMethods(ctx), Alerts: a.Alerts(ctx),
 	}, nil
 }
 
@@ -213,6 +227,11 @@ func (n network) Find(ctx context.Context, bucket string) iter.Seq[market.Key] {
 // OpenLease implements renter.Network.
 func (n network) OpenLease(ctx context.Context, rig market.Key) (renter.Stream, error) {
 	return opened(n.Open(ctx, rig, p2p.LeaseProtocol))
+}
+
+// OpenDeputy implements renter.Network.
+func (n network) OpenDeputy(ctx context.Context, deputy market.Key) (renter.Stream, error) {
+	return opened(n.Open(ctx, deputy, p2p.DeputyProtocol))
 }
 
 // OpenTunnel implements renter.Network.

@@ -46,7 +46,7 @@ func (o owner) Status(ctx context.Context) (view.RigStatus, error) {
 	s.Version, s.PID, s.Home = o.cfg.Version, os.Getpid(), o.cfg.Rig.Paths.Home
 	s.Uptime = int64(time.Since(o.begun).Seconds())
 	s.Network = assemble.Network(o.node)
-	s.Warnings = slices.Concat(s.Warnings, o.cfg.Warnings, o.imageWarnings())
+	s.Warnings = slices.Concat(s.Warnings, o.cfg.Warnings, o.imageWarnings(), idlePrograms(o.cfg.Rig.Pay, s.Pays))
 	return s, nil
 }
 
@@ -79,8 +79,8 @@ func (o owner) TrustedOwners(ctx context.Context) ([]view.Owner, error) {
 }
 
 // Trust implements api.Rig.
-func (o owner) Trust(ctx context.Context, who market.Key, name string) error {
-	return o.host.Trust(ctx, who, name)
+func (o owner) Trust(ctx context.Context, who market.Key, t view.Trust) error {
+	return o.host.Trust(ctx, who, t)
 }
 
 // Distrust implements api.Rig.

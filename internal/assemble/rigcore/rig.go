@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"haggle/internal/api"
+	"haggle/internal/assemble"
 	"haggle/internal/config"
 	"haggle/internal/host"
 	"haggle/internal/store"
@@ -112,6 +113,7 @@ func (r *Rig) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for name, run := range map[string]func(context.Context) error{
 		"engine": r.engine.Run, "host": r.host.Run, "network": r.node.Run, "api": r.server.Run, "images": r.importImages,
+		"copies": r.copies().Run,
 	} {
 		group.Go(func() error {
 			if err := run(ctx); err != nil && ctx.Err() == nil {
@@ -176,6 +178,10 @@ func (r *Rig) newHost(ctx context.Context) (*host.Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
+	till, err := r.till()
+	if err != nil {
+		return nil, err
+	}
 	jobs := r.cfg.Rig.Jobs
 	power, _ := r.cards.(nvml.PowerLimiter) // nil of a driver that cannot
 	salt := hmac.New(sha256.New, r.key.Seed())
@@ -189,6 +195,7 @@ func (r *Rig) newHost(ctx context.Context) (*host.Daemon, error) {
 		Bring: jobs.Images == config.ImagesAny, Spool: filepath.Join(filepath.Dir(r.cfg.Rig.Paths.Database), "brought"),
 		SpoolSpace:    func() (free, total int64, err error) { return space(r.cfg.Rig.Paths.Database) },
 		OffersChanged: func() { r.announce() },
+		Till:          till, Bidders: r.cfg.Rig.Rules.Bidders, Boot: assemble.Boot(), DiskFull: r.store.Full,
 	})
 }
 
