@@ -10,6 +10,9 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 PREFIX  ?= /usr
 BUILD   := $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
+# What is pure Go: haggle, and the payment programs that are looked for beside it.
+PURE    := haggle haggle-pay-lab haggle-pay-hand
+
 # Tools are pinned in tools/go.mod and built once a version.
 tool_version = $(shell sed -n 's|^\s*$(1) \(v[^ ]*\).*|\1|p' tools/go.mod)
 GOFUMPT  := .tools/gofumpt-$(call tool_version,mvdan.cc/gofumpt)
@@ -20,7 +23,7 @@ GO_FILES = $$(git ls-files --cached --others --exclude-standard '*.go')
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run setup setup-test build build-haggle install units test check smoke hostile clients vm bench shots cross fuzz fmt clean
+.PHONY: help run setup setup-test build build-haggle install units test check smoke hostile clients vm bench shots cross fuzz soak fmt clean
 .PHONY: format tidy vet lint arrows windows test-fast test-heavy
 
 help: ## list what can be made
@@ -32,15 +35,15 @@ run: ## build, start a market on this machine and open it on the terminal
 setup: ## install what is missing from Debian's packages (asks once for sudo)
 	@scripts/setup.sh
 
-build: build-haggle ## build bin/haggle and bin/haggled
+build: build-haggle ## build bin/haggle, bin/haggled and the payment programs beside them
 	$(BUILD) -o bin/haggled ./cmd/haggled
 
 build-haggle:
-	CGO_ENABLED=0 $(BUILD) -o bin/haggle ./cmd/haggle
+	for name in $(PURE); do CGO_ENABLED=0 $(BUILD) -o bin/$$name ./cmd/$$name; done
 
 # A unit names its program by its path, so it is written anew for another PREFIX.
 install: ## copy programs and service units below PREFIX (/usr), within DESTDIR
-	install -D -m 0755 -t '$(DESTDIR)$(PREFIX)/bin' bin/haggle bin/haggled
+	install -D -m 0755 -t '$(DESTDIR)$(PREFIX)/bin' $(PURE:%=bin/%) bin/haggled
 	install -d '$(DESTDIR)$(PREFIX)/lib/systemd/system'
 	for unit in packaging/systemd/*.service; do \
 		sed 's|^ExecStart=/usr/|ExecStart=$(PREFIX)/|' $$unit | \
@@ -89,7 +92,7 @@ arrows:
 	$(GO) test -vet=off -count=1 ./internal/arch
 
 windows:
-	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/haggle
+	for name in $(PURE); do GOOS=windows GOARCH=amd64 CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/$$name; done
 
 vet:
 	$(GO) vet ./...
@@ -118,11 +121,15 @@ shots: setup build ## draw every screen of the real program into docs/screens
 	@scripts/setup.sh shots
 	scripts/shots.sh
 
-cross: ## build haggle for all six systems into dist/
-	for target in linux darwin windows; do for arch in amd64 arm64; do \
-		name=dist/haggle-$$target-$$arch; if [ $$target = windows ]; then name=$$name.exe; fi; \
-		echo "$$name"; GOOS=$$target GOARCH=$$arch CGO_ENABLED=0 $(BUILD) -o $$name ./cmd/haggle; \
-	done; done
+cross: ## build haggle and the payment programs for all six systems into dist/
+	for target in linux darwin windows; do for arch in amd64 arm64; do for program in $(PURE); do \
+		name=dist/$$program-$$target-$$arch; if [ $$target = windows ]; then name=$$name.exe; fi; \
+		echo "$$name"; GOOS=$$target GOARCH=$$arch CGO_ENABLED=0 $(BUILD) -o $$name ./cmd/$$program; \
+	done; done; done
+
+soak: build ## as root: play SEEDS lives (100000) of a lease in the simulator from seed FIRST (1) on, and kill programs KILLS (200) times
+	HAGGLE_FULL=1 E2E_PROGRAMS=$(CURDIR)/bin $(GO) test -vet=off -count=1 -timeout 0 -v -run 'KilledAtAnyMoment|MoneyDoesNotCome' ./internal/e2e -kills $(or $(KILLS),200) -kill-seed $(or $(FIRST),1)
+	$(GO) test -vet=off -count=1 -timeout 0 -v -run TestEveryLife ./market/sim -seeds $(or $(SEEDS),100000) -first $(or $(FIRST),1)
 
 fuzz: ## run each fuzz target for 10 s; TIME=1m for longer
 	scripts/fuzz.sh $(or $(TIME),10s)

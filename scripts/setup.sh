@@ -37,6 +37,7 @@ sshfs sshfs
 fusermount3 fuse3
 curl curl
 script bsdutils
+openssl openssl
 /usr/bin/python3 python3
 '
 fi

@@ -110,6 +110,8 @@ keys Escape && sees "b receipts" && keys 3 && sees "✓ both"
 shot receipts "${both[@]}" 40x10 120x40
 keys 4 && sees "LATENCY"
 shot peers "${both[@]}" 120x40
+keys 5 && sees "OWNER"
+shot money "${both[@]}" 40x10 120x40
 keys 1 && keys '?' && sees "Keys of this page"
 shot help "${both[@]}"
 keys Escape && sees "enter rent" && keys 2 && sees "step "

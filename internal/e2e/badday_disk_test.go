@@ -102,7 +102,7 @@ func billed(list []view.Lease) map[string]int64 {
 	return ms
 }
 
-// jobsOf lists the processes of a rig's jobs, which run in the rig's home.
+// jobsOf lists the processes of a rig's jobs, which run in the rig's home. The programs behind their doors run there too.
 func jobsOf(t *testing.T, home string) []string {
 	t.Helper()
 	var jobs []string
@@ -111,7 +111,12 @@ func jobsOf(t *testing.T, home string) []string {
 		t.Fatal(err)
 	}
 	for _, link := range links {
-		if dir, err := os.Readlink(link); err == nil && strings.HasPrefix(dir, home+"/jobs/jobs/") {
+		dir, err := os.Readlink(link)
+		if err != nil || !strings.HasPrefix(dir, home+"/jobs/jobs/") {
+			continue
+		}
+		line, err := os.ReadFile(filepath.Join(filepath.Dir(link), "cmdline"))
+		if err == nil && strings.Contains(string(line), "--steps") {
 			jobs = append(jobs, link)
 		}
 	}

@@ -33,7 +33,9 @@ func testAll(m *testing.M) (int, error) {
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
-	for name, cgo := range map[string]string{"haggle": "CGO_ENABLED=0", "haggled": "CGO_ENABLED=1"} {
+	for name, cgo := range map[string]string{
+		"haggle": "CGO_ENABLED=0", "haggle-pay-lab": "CGO_ENABLED=0", "haggle-pay-hand": "CGO_ENABLED=0", "haggled": "CGO_ENABLED=1",
+	} {
 		build := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, name), "haggle/cmd/"+name)
 		build.Env = append(os.Environ(), cgo)
 		if out, err := build.CombinedOutput(); err != nil {

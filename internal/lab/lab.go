@@ -2,8 +2,8 @@
 // only. Each rig is a haggled of its own with a containerd of its own or, where that is not to be had, a haggle that runs jobs
 // as plain processes.
 //
-// A lab is a folder: the folder itself is the agent's home, rig-1, rig-2, … below it are the rigs', and the file engine says
-// what runs the jobs. What is in the folder is all that a later Down needs; no state is kept elsewhere.
+// A lab is a folder: the folder itself is the agent's home, rig-1, rig-2, … below it are the rigs', bank is where its play money
+// is, and the file engine says what runs the jobs. What is in the folder is all that a later Down needs; no state is kept elsewhere.
 package lab
 
 import (
@@ -199,7 +199,7 @@ func (c *Config) startAgent(ctx context.Context, network string, members []strin
 	if err != nil {
 		return err
 	}
-	cfg.Network, cfg.Bootstrap = network, members
+	cfg.Network, cfg.Bootstrap, cfg.Pay = network, members, c.agentPays()
 	if err := config.WriteAgent(paths.Config, cfg); err != nil {
 		return err
 	}

@@ -47,6 +47,7 @@ func (c *Config) rigConfig(n int, network, image string, members []string) (conf
 	cfg.Cards.Simulated = []config.Simulated{{Profile: m.profile, Count: m.count}}
 	cfg.Images = []config.Image{{Name: ImageName, Archive: image}}
 	cfg.Prices.Slot = m.price
+	cfg.Pay.Programs = c.rigTakes(cfg.Name)
 	cfg.Rules.Min = time.Second
 	cfg.Rules.Notice = 10 * time.Second // nobody in a lab waits two minutes for a job that does not end
 	return cfg, nil
