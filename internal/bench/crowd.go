@@ -42,6 +42,8 @@ func newCrowd(offers int, busy bool) *crowd {
 		Model: "RTX_4090", Slots: 1, Image: "lab", Args: []string{"train"}, State: string(market.JobRunning), Debt: string(market.DebtOpen),
 		Price: view.MoneyOf(360_000, "USD"), Budget: view.MoneyOf(1_000_000, "USD"), Spent: nothing, Signed: nothing,
 		Duration: 3_600_000, Created: now.UnixMilli(), Since: now.UnixMilli(), Connected: true, Simulated: true,
+		Risk: &view.Risk{Unsigned: view.TimeLimit{MostMs: 180_000}, Unattended: view.TimeLimit{MostMs: 600_000}, Credit: view.MoneyLimit{Now: nothing, Most: nothing}, Lose: nothing},
+		Pay:  &view.Pay{Method: "lab", Paid: nothing, Sent: nothing, Balance: nothing},
 	}
 	return c
 }
@@ -78,6 +80,11 @@ func (c *crowd) Stop(context.Context, string, bool) (view.Lease, error) { return
 func (c *crowd) Receipts(context.Context, string) ([]view.Receipt, error) { return nil, nil }
 
 func (c *crowd) Evidence(context.Context, string) ([]byte, error) { return nil, nil }
+
+// History has no answer: what was lived through with an owner is not measured here.
+func (c *crowd) History(context.Context, string) (view.History, error) {
+	return view.History{}, market.NewError(market.CodeOwnerUnknown)
+}
 
 // Watch tells of the job as often as it changes.
 func (c *crowd) Watch(ctx context.Context) <-chan view.Lease {
