@@ -29,7 +29,7 @@ func moneyErrors(code Code) (entry, bool) {
 		CodePayProgram:     {ClassFailed, "the payment program haggle-pay-{method} cannot be used: {why}", "it must lie beside haggle or in the folders of pay.path"},
 		CodeOverCap:        {ClassBudget, "that would cost {amount}, and {left} are left of the {span} budget of {cap}", "`haggle budget --{span} AMOUNT` changes it"},
 		CodeNothingOwed:    {ClassNotFound, "nothing is open to be {what} for lease {lease}", "`haggle ledger` lists what is"},
-		CodeDeputyUnknown:  {ClassRefused, "{deputy} does not act for this agent", "on that machine: `haggle deputy serve KEY`, with this agent's key"},
+		CodeDeputyUnknown:  {ClassRefused, "{deputy} does not act for this agent", "on that machine: `haggle deputy serve KEY --cap AMOUNT`, with this agent's key"},
 		CodeGuaranteeSpent: {ClassRefused, "of the {amount} that was guaranteed, {left} are not yet reserved", "ask for a larger guarantee, or a smaller budget"},
 		CodeGuarantee:      {ClassRefused, "the guarantee does not hold here: {why}", "ask the guarantor for one that names this rig and your key"},
 		CodeBackupExists:   {ClassUsage, "{path} exists", "name a new file; nothing is overwritten"},

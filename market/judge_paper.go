@@ -133,7 +133,7 @@ func (j *judge) money() {
 	j.refusals()
 	total := j.Head.Total
 	if j.Decided != nil {
-		total = j.Decided.Total
+		total = min(j.Decided.Total, j.Terms.Budget) // nobody consented to more
 	}
 	j.Due, j.Balance = max(0, total-j.Paid), max(0, j.Paid-total)
 }

@@ -19,7 +19,7 @@ func (p *program) deputyCommand() *cobra.Command {
 		Short: "let another machine sign, pay and collect while this one is off",
 		Long: "A deputy is the agent of another machine of yours. It signs the receipts of your leases, pays their slices within a cap and\n" +
 			"collects what their jobs leave behind, while this machine is off. It orders nothing and disputes nothing.\n" +
-			"Both sides must agree: `haggle deputy add KEY` here, `haggle deputy serve KEY` there. `haggle status` shows a machine's key.\n" +
+			"Both sides must agree: `haggle deputy add KEY` here, `haggle deputy serve KEY --cap AMOUNT` there. `haggle status` shows a machine's key.\n" +
 			"New leases have a deputy when they are made with --deputies.",
 		Example: "  haggle deputy add 12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN --name attic\n" +
 			"  haggle run --deputies --unattended 8h --image train   # goes on with this machine shut",
@@ -89,7 +89,7 @@ func (p *program) deputyAddCommand() *cobra.Command {
 		if err := p.addDeputy(ctx, view.Deputy{Key: args[0], Name: name}, limit); err != nil {
 			return err
 		}
-		p.Say("it is a deputy of new leases that are made with --deputies; on that machine: `haggle deputy serve KEY`, with this machine's key")
+		p.Say("it is a deputy of new leases that are made with --deputies; on that machine: `haggle deputy serve KEY --cap AMOUNT`, with this machine's key")
 		return nil
 	})
 	c.Flags().StringVar(&name, "name", "", "a name for it")
@@ -100,13 +100,16 @@ func (p *program) deputyAddCommand() *cobra.Command {
 func (p *program) deputyServeCommand() *cobra.Command {
 	var name, limit string
 	c := p.action(&cobra.Command{
-		Use:   "serve KEY",
+		Use:   "serve KEY --cap AMOUNT",
 		Short: "be the deputy of another agent of yours",
 		Long: "Take the leases that an agent hands over: sign, pay and collect for it. This machine's agent stays up for that, and its owner\n" +
 			"pays what the other one's leases ask for, within the cap.",
 		Example: "  haggle deputy serve 12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN --name laptop --cap 5",
 		Args:    cli.Words(1, 1, "KEY"),
 	}, func(ctx context.Context, args []string) error {
+		if limit == "" {
+			return cli.Usage("serve needs --cap", "the most that you pay for one lease of that agent, such as 5.00")
+		}
 		if err := p.addDeputy(ctx, view.Deputy{Key: args[0], Name: name, Serves: true}, limit); err != nil {
 			return err
 		}
@@ -114,7 +117,7 @@ func (p *program) deputyServeCommand() *cobra.Command {
 		return nil
 	})
 	c.Flags().StringVar(&name, "name", "", "a name for it")
-	c.Flags().StringVar(&limit, "cap", "", "the most that is paid for one of its leases, such as 5.00 (default: what its agent says)")
+	c.Flags().StringVar(&limit, "cap", "", "the most that is paid for one of its leases, such as 5.00")
 	return c
 }
 

@@ -264,7 +264,7 @@ func (a *fakeAgent) say(ctx context.Context, id string, d ...market.Dispute) (vi
 	defer a.mu.Unlock()
 	a.money.said = append(a.money.said, d...)
 	told := len(d) > 0 && d[0].Code == "told"
-	v := view.DisputesOf(markettest.PaidLease(), a.money.said, "USD", told)
+	v := view.DisputesOf(markettest.PaidLease(), a.money.said, 1_000_000, "USD", told)
 	v.Lease = l.ID
 	return v, nil
 }

@@ -27,7 +27,7 @@ func (p *program) guaranteeCommand() *cobra.Command {
 		Short: "guarantee to a rig's owner what a renter may owe",
 		Long: "Sign that you owe the owner of rigs what a renter does not pay, up to an amount over all leases, for leases that begin before a\n" +
 			"time. Send the file to the renter, who gives it to `haggle run --guarantee FILE`. The rig's owner must trust you as a\n" +
-			"guarantor. It cannot be taken back: it is your money. In a dispute of such a lease your word decides.",
+			"guarantor. It cannot be taken back: it is your money. In a dispute of such a lease your word decides: `haggle decide`.",
 		Example: "  haggle guarantee --rig 12D3KooWGaroCDSKTx78GU33iGoydSUaZZzfJvp7PGQLtUd5LV6x \\\n" +
 			"    --renter 12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN --amount 20 --until 30d -o ada.guarantee",
 	}, func(ctx context.Context, _ []string) error {

@@ -118,16 +118,16 @@ func (f *fakeRig) Confirm(_ context.Context, lease string, c view.Confirm) (view
 
 func (f *fakeRig) Dispute(_ context.Context, lease string, r view.DisputeRequest) (view.Disputes, error) {
 	d, err := r.Signs(market.RoleRig, market.LeaseID{0xca, 0xfe}, market.Head{}, 1_250_000, 2_000_000, markettest.Now)
-	return view.DisputesOf(d.Lease, []market.Dispute{d}, "USD", lease == "cafe"), err
+	return view.DisputesOf(d.Lease, []market.Dispute{d}, 2_000_000, "USD", lease == "cafe"), err
 }
 
 func (f *fakeRig) Decision(context.Context, string, []byte) (view.Disputes, error) {
 	d := market.Dispute{By: market.RoleGuarantor, Code: "decided", Total: 1_000_000, Wall: markettest.Now}
-	return view.DisputesOf(market.LeaseID{0xca, 0xfe}, []market.Dispute{d}, "USD", true), nil
+	return view.DisputesOf(market.LeaseID{0xca, 0xfe}, []market.Dispute{d}, 2_000_000, "USD", true), nil
 }
 
 func (f *fakeRig) Disputes(context.Context, string) (view.Disputes, error) {
-	return view.DisputesOf(market.LeaseID{0xca, 0xfe}, nil, "USD", true), nil
+	return view.DisputesOf(market.LeaseID{0xca, 0xfe}, nil, 2_000_000, "USD", true), nil
 }
 
 func (f *fakeRig) Distrust(_ context.Context, owner market.Key) error {

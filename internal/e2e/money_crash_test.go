@@ -137,12 +137,13 @@ func (k *killing) killPrograms() {
 	}
 }
 
-// awaitStill waits until no payment is on its way: one at a time is made.
+// awaitStill waits until no payment is on its way: one at a time is made. One may have failed, where the rig's program was killed
+// as it said that it takes money.
 func (k *killing) awaitStill() {
 	k.t.Helper()
 	await(k.t, "the end of the last payment", func() bool {
 		v, err := k.agent.Lease(k.t.Context(), k.lease)
-		return err == nil && v.Connected && v.Pay != nil && v.Pay.Asked == nil
+		return err == nil && v.Connected && v.Pay != nil && (v.Pay.Asked == nil || v.Pay.Asked.State == "failed")
 	})
 }
 

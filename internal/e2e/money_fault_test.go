@@ -86,7 +86,7 @@ func TestAJobWhoseMoneyDoesNotComeIsStoppedKeepsItsDiskAndGoesOnOncePaid(t *test
 	}
 	t.Parallel()
 	s := newShop(t, shortDir(t))
-	lease := s.bid(s.order("bid", "lab", "1h", 3000, "--unattended", "1h"))
+	lease := s.bid(s.order("bid", "lab", "1h", 3000))
 	s.awaitPaid(lease, 1)
 	s.fault("payer", "hang")
 	for range 4 { // each wait lasts a minute at most

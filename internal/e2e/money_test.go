@@ -75,7 +75,7 @@ func TestMoneyIsPaidByHandOnceItsOwnerConfirms(t *testing.T) {
 	run.awaitOut("step 1/")
 	pay := s.haggle("pay", lease, "--amount", "0.10") // more than it asks for
 	await(t, "what the renter must do for more", func() bool { return strings.Contains(pay.err.String(), "Send 0.10 USD to Ada") })
-	s.haggle("confirm", lease, "--rig-home", s.own.home).wants(0)
+	s.haggle("confirm", lease, "--rig-home", s.own.home, "--amount", "0.10").wants(0)
 	pay.wants(0)
 	s.haggle("stop", lease).wants(0)
 	run.wants(143)

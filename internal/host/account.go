@@ -92,7 +92,7 @@ func (d *Daemon) owedByAll(currency string) market.Micro {
 	return sum
 }
 
-// spent reports whether the owner of a running lease owes as much as the lease lets it, over all its leases. What is paid ahead or
+// spent reports whether the owner of a running lease owes as much as the lease lets it, over all its leases. What is all paid ahead or
 // guaranteed is bounded by the lease itself.
 func (d *Daemon) spent(s market.Lease) bool {
 	t := s.Terms

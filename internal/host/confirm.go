@@ -74,12 +74,22 @@ func (l *lease) confirm(ctx context.Context, c view.Confirm) error {
 	if !l.state.MaySign() {
 		return market.NewError(market.CodeBadRequest, "why", "this rig's state was put back from a copy, and the renter has not told yet what it has: wait until it connects")
 	}
+	var wish *due
 	for _, q := range l.till.dues {
-		if q.wish() && (c.Slice == q.slice.Seq || c.Slice == 0 && l.state.Slice == nil) {
+		if !q.wish() {
+			continue
+		}
+		// How much a renter wishes to pay is its own word: the owner names what has come.
+		if c.Slice == q.slice.Seq || c.Slice == 0 && l.state.Slice == nil && c.AmountMicro == int64(q.slice.Amount) {
 			return l.receive(ctx, confirmedSlice(q.slice, q.method, c))
 		}
+		wish = q
 	}
 	r, err := confirmed(l.state, l.verdict, c)
+	if market.CodeOf(err) == market.CodeNothingOwed && wish != nil && c.Slice == 0 {
+		amount := wish.slice.Amount.String() + " " + l.state.Terms.Prices.Currency
+		return market.NewError(market.CodeBadRequest, "why", "nothing is owed, and the renter wishes to pay "+amount+": name the amount that has come")
+	}
 	if err != nil {
 		return err
 	}

@@ -117,7 +117,7 @@ func (d *Daemon) Disputes(ctx context.Context, id string) (view.Disputes, error)
 			return view.Disputes{}, err
 		}
 	}
-	return view.DisputesOf(r.Lease.ID, said, r.Lease.Terms.Prices.Currency, told), nil
+	return view.DisputesOf(r.Lease.ID, said, r.Lease.Current().Budget, r.Lease.Terms.Prices.Currency, told), nil
 }
 
 // sayDisputes sends what was said of a lease's bill: whoever has it already passes it over.

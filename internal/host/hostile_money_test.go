@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"haggle/internal/pay"
+	"haggle/internal/view"
 	"haggle/market"
+	"haggle/nvml/sim"
 )
 
 func TestMoneyThatNobodySignedIsRefusedAndChangesNothing(t *testing.T) {
@@ -158,6 +160,88 @@ func TestMoneyOfASliceThatIsNotNeededAnyMoreIsFoundByTheRentersWord(t *testing.T
 		send(ask.Slice.Seq)
 		if paid, _ := a.received(); paid != before+ask.Slice.Amount {
 			t.Errorf("%s are signed for, %s before", paid, before)
+		}
+	})
+}
+
+func TestAnOwnerWhoNamesNoAmountConfirmsNoAmountOfTheRenters(t *testing.T) {
+	inMarket(t, newBank(pay.Method{Name: "hand", Settles: "hand"}), func(t *testing.T, r *rig) {
+		a := newRenter(r, "ann")
+		a.rent("probe", "polite")
+		pass(10 * time.Minute)
+		a.say(market.AskMessage{Slice: market.Slice{Seq: 1<<31 | 1, Amount: 50_000_000}, Method: "hand", Currency: "USD"})
+		pass(2 * time.Second)
+		owed := r.lease().Total()
+		if _, err := r.Confirm(t.Context(), a.id.String(), view.Confirm{}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		if paid, _ := a.received(); paid < owed || paid > 2*owed {
+			t.Errorf("%s are signed for, of %s owed", paid, owed)
+		}
+		if _, err := r.Confirm(t.Context(), a.id.String(), view.Confirm{AmountMicro: 50_000_000}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		if n := len(a.payments); n != 2 || a.payments[1].Slice != 1<<31|1 {
+			t.Errorf("payments %+v", a.payments)
+		}
+	})
+}
+
+func TestCreditBesideWhatIsPaidAheadIsOneCreditForAllLeases(t *testing.T) {
+	inBubbleOf(t, func(r *rig) {
+		realRig(r, 2)
+		r.config.Till = newBank(pay.Method{Name: "cash", Settles: "instant"})
+	}, func(t *testing.T, r *rig) {
+		credit := int64(20_000)
+		if err := r.Trust(t.Context(), newRenter(r, "ann").self(), view.Trust{CreditMicro: &credit}); err != nil {
+			t.Fatal(err)
+		}
+		var both [2]*renter
+		for i := range both {
+			both[i] = newRenter(r, "ann")
+			both[i].order([]string{"probe", "polite"}, func(b *market.Bid, _ *market.BidMessage) {
+				b.Pay, b.Limits.Credit, b.Nonce = "cash", credit, market.Nonce{byte(i)}
+			})
+			if err := both[i].send(); err != nil {
+				t.Fatal(err)
+			}
+			both[i].accept()
+			pass(5 * time.Second)
+		}
+		pass(10 * time.Minute)
+		if owners, err := r.TrustedOwners(t.Context()); err != nil || owners[0].Owes.Micro > 20_500 {
+			t.Errorf("owners %+v: %v", owners, err)
+		}
+	})
+}
+
+func TestAStrangerHoldsFewSlotsThatItDoesNotPay(t *testing.T) {
+	inBubbleOf(t, func(r *rig) {
+		_ = r.cards.Close()
+		cards, err := sim.New(sim.Config{Cards: []sim.CardConfig{{Profile: "RTX_4090", Count: 6}}, Serial: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.cards, r.config.Cards, r.config.Till = cards, cards, newBank()
+	}, func(t *testing.T, r *rig) {
+		for i := range 6 {
+			a := newRenter(r, "eve")
+			a.order([]string{"probe", "polite"}, func(b *market.Bid, m *market.BidMessage) {
+				ahead(b, m)
+				b.Nonce = market.Nonce{byte(i)}
+			})
+			err := a.send()
+			if i >= 4 {
+				wantCode(t, err, market.CodeTooMany)
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.accept()
+			pass(time.Second)
 		}
 	})
 }

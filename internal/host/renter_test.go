@@ -42,6 +42,7 @@ type renter struct {
 	stated   [][]byte // the same, sealed
 	declined []market.DeclineMessage
 	extended [][]byte // with both signatures
+	said     [][]byte // complaints and decisions
 	last     *market.Extension
 	refused  error // how the last stream ended
 
@@ -211,6 +212,8 @@ func (a *renter) hear(stream *pipe, m market.Message) {
 		a.extended = append(a.extended, m.Extension)
 	case market.AskMessage, market.PaymentMessage, market.NoticeMessage:
 		a.hearMoney(stream, m)
+	case market.DisputeMessage:
+		a.said = append(a.said, m.Dispute)
 	case market.AckMessage:
 		a.acks = append(a.acks, m.Seq)
 	case market.ReceiptMessage:

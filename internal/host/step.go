@@ -13,7 +13,7 @@ import (
 
 // pace is the time between ticks in the present state.
 func (l *lease) pace() time.Duration {
-	if !l.state.Holds() && l.state.Job != market.JobPaused {
+	if !l.state.Holds() && l.state.Job != market.JobPaused && !l.till.looks(l.d.cfg.Clock().Mono) {
 		return max(endedTick, l.d.cfg.Tick)
 	}
 	return l.d.cfg.Tick

@@ -72,6 +72,7 @@ type till struct {
 	cancel  context.CancelFunc
 	results chan tilled
 	running sync.WaitGroup
+	pace    time.Duration // of the lease's ticks, as money needs it
 }
 
 // tilled is what came of a call.
@@ -88,9 +89,18 @@ func (t *till) wait() {
 	t.running.Wait()
 }
 
+// looks reports whether a payment program is to be asked soon whether money has come.
+func (t *till) looks(now int64) bool {
+	return slices.ContainsFunc(t.dues, func(q *due) bool { return q.next-now <= 2*tillSeldom })
+}
+
 // collect looks after the money that the lease waits for. It never waits: programs run beside the lease's goroutine.
 func (l *lease) collect(ctx context.Context) {
 	l.review()
+	if pace := l.pace(); pace != l.till.pace && l.ticker != nil { // the job may be over, and money on its way
+		l.till.pace = pace
+		l.ticker.Reset(pace)
+	}
 	if l.till.busy != nil || ctx.Err() != nil {
 		return
 	}
@@ -233,6 +243,8 @@ func (l *lease) nextLook(q *due) int64 {
 		return math.MaxInt64
 	case now-q.since < tillOftenFor:
 		return now + tillOften
+	case l.state.Job == market.JobEnded: // nothing hangs on it any more; the renter's word brings it forward
+		return now + endedTick.Milliseconds()
 	}
 	return now + tillSeldom
 }

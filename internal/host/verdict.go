@@ -153,6 +153,7 @@ func (d *Daemon) verdict(ctx context.Context, s market.Lease) (*market.Micro, er
 	for _, p := range papers {
 		c, _, err := market.OpenDispute(d.cfg.Network, p.Sealed, s.Terms, guarantor)
 		if err == nil && c.By == market.RoleGuarantor && c.Wall > wall {
+			c.Total = min(c.Total, s.Current().Budget) // nobody consented to more
 			total, wall = &c.Total, c.Wall
 		}
 	}

@@ -238,14 +238,23 @@ func (a *Agent) tend(ctx context.Context, l *lease, s Stream) {
 func (a *Agent) tendOnce(ctx context.Context, l *lease, s Stream) {
 	life, drop := context.WithCancel(ctx)
 	defer drop()
-	done := make(chan struct{})
+	done, idle := make(chan struct{}), make(chan struct{})
 	var group, side sync.WaitGroup
 	side.Go(func() { a.deputize(ctx, l, done, drop) })
-	group.Go(func() { a.keepFrom(life, l, s) })
 	group.Go(func() { a.payer(life, l) })
 	group.Go(func() { a.prober(life, l) })
 	group.Go(func() { a.errands(life, l) })
-	group.Wait()
+	side.Go(func() {
+		group.Wait()
+		close(idle)
+	})
+	for life.Err() == nil && !isClosed(idle) {
+		a.keepFrom(life, l, s)
+		s = nil
+		// Something may come up, such as a wish to pay, before the others have seen that the lease is over.
+		l.until(life, idle, func(r Record) bool { return !r.State.over() })
+	}
+	<-idle
 	close(done)
 	side.Wait()
 }

@@ -201,6 +201,11 @@ func (l *rigLease) handleMoney(m market.Message) bool {
 		l.send(market.AskMessage{Slice: m.Slice, Method: m.Method, Currency: m.Currency, Text: "to the rig"})
 	case market.OutcomeMessage:
 		l.accepted = m.Outcome
+	case market.DisputeMessage:
+		l.disputes = append(l.disputes, m.Dispute)
+		if !l.rig.quiet {
+			l.send(m) // it has come
+		}
 	case market.PaymentMessage:
 		l.reminded++
 	default:

@@ -69,7 +69,7 @@ func (a *Agent) disputes(ctx context.Context, r Record) (view.Disputes, error) {
 		}
 		said = append(said, d)
 	}
-	return view.DisputesOf(r.Lease, said, r.Terms.Prices.Currency, !r.State.Untold), nil
+	return view.DisputesOf(r.Lease, said, r.terms().Budget, r.Terms.Prices.Currency, !r.State.Untold), nil
 }
 
 // findOwn finds a lease of this agent's own that both have signed.

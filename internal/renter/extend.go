@@ -95,8 +95,9 @@ func (k *link) extended(ctx context.Context, raw []byte) error {
 	if err := k.a.cfg.Store.Extend(ctx, r, e.Seq, raw); err != nil {
 		return fmt.Errorf("extend lease %s: %w", k.id.Short(), err)
 	}
+	err = k.a.forgetAsked(ctx, k.l, r.Inside.Asked) // before the user, who sees the extension, can ask again
 	k.a.show(k.l, r)
-	return k.a.forgetAsked(ctx, k.l, r.Inside.Asked)
+	return err
 }
 
 // forgetAsked notes that the rig has answered an extension that it was asked for. The user may have asked for another one since.

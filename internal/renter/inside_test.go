@@ -53,6 +53,12 @@ func (l *rigLease) extend(raw []byte) error {
 	if err != nil {
 		return err
 	}
+	if s.SignedBy(market.RoleRig) {
+		l.extended = append(l.extended, e.Seq)
+		if l.state.Extension != nil && l.state.Extension.Seq >= e.Seq {
+			return nil
+		}
+	}
 	if err := l.event(market.Extend{Extension: e}); err != nil {
 		return err
 	}

@@ -114,7 +114,7 @@ func (a *Agent) facts(ctx context.Context, r Record) market.LeaseFacts {
 	return f
 }
 
-// decided returns the total that a guarantor's word fixes, the newest by its own clock, or nil.
+// decided returns the total that a guarantor's word fixes, the newest by its own clock, or nil. It is never more than the budget.
 func (a *Agent) decided(ctx context.Context, r Record) *market.Micro {
 	guarantor := a.guarantorOf(r)
 	if guarantor.IsZero() {
@@ -129,6 +129,7 @@ func (a *Agent) decided(ctx context.Context, r Record) *market.Micro {
 	for _, p := range papers {
 		d, _, err := market.OpenDispute(a.cfg.Network, p.Sealed, r.Terms, guarantor)
 		if err == nil && d.By == market.RoleGuarantor && d.Wall > wall {
+			d.Total = min(d.Total, r.terms().Budget)
 			total, wall = &d.Total, d.Wall
 		}
 	}

@@ -353,6 +353,34 @@ func TestTwoPaymentsOfOneNumberProveTheRigsFraud(t *testing.T) {
 	})
 }
 
+// TestARigThatSignsForMoneyThatNobodySentSpendsNoOthersBudget lets a rig sign for a fortune, and for a payment of a number that none has.
+func TestARigThatSignsForMoneyThatNobodySentSpendsNoOthersBudget(t *testing.T) {
+	inShop(t, func(r *testRig) { r.run = 30 * time.Minute }, func(t *testing.T, h *house, b *bank) {
+		l := h.mustBid(nil)
+		pass(time.Minute)
+		rig := h.rig(0)
+		for _, seq := range []uint32{50, 1<<31 | 7} {
+			rig.set(func() {
+				rl := h.rigLease2()
+				p, _, err := market.OpenPayment(testNetwork, rl.payments[0], rl.state.Terms)
+				if err != nil {
+					t.Fatal(err)
+				}
+				p.Seq, p.Amount, p.Total = seq, 1e14, 2e14+market.Micro(seq)
+				rl.send(market.PaymentMessage{Payment: market.SealPayment(testNetwork, rig.key, p).Encode()})
+			})
+			pass(time.Second)
+		}
+		budgets, err := h.agent.Budgets(t.Context())
+		if err != nil || budgets[0].SpentDay.Micro > int64(h.rigLease(0).state.Terms.Budget) {
+			t.Errorf("budgets %+v, %v", budgets, err)
+		}
+		if l = h.lease(l.ID); l.Pay.Payments > 50 {
+			t.Errorf("%d payments", l.Pay.Payments)
+		}
+	})
+}
+
 func TestAMethodIsChosenOrNamed(t *testing.T) {
 	inShop(t, nil, func(t *testing.T, h *house, b *bank) {
 		for method, code := range map[string]market.Code{"gold": market.CodePayMethod, "none": market.CodePayAhead, "euro": market.CodePayMethod} {

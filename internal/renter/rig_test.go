@@ -64,6 +64,8 @@ type testRig struct {
 	also        *bank                 // of a deputy
 	fromBalance uint32                // the slice that is paid from what the renter has left with the rig
 	deaf        bool                  // it never sees money come
+	quiet       bool                  // it does not say that complaints have come
+	instance    market.Nonce          // of its store
 	frozen      bool                  // jobs do not run, though the rig says so and bills it
 }
 
@@ -94,6 +96,8 @@ type rigLease struct {
 	accepted []byte // the outcome with both signatures
 	reminded int    // payments that the renter sent back
 	notices  int
+	disputes [][]byte // that the renter said, repetitions too
+	extended []uint32 // numbers of extensions that came with both signatures
 }
 
 func seedKey(seed byte) ed25519.PrivateKey {

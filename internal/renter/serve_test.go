@@ -39,7 +39,7 @@ func (r *testRig) serveLease(w *wire) error {
 
 // begin grants a lease, or goes on with one.
 func (r *testRig) begin(w *wire, hello market.Hello) (*rigLease, error) {
-	answer := market.Hello{WallMs: time.Now().Add(r.wrong).UnixMilli(), Lease: hello.Lease, Speaks: []string{"payment/1"}}
+	answer := market.Hello{Instance: r.instance, WallMs: time.Now().Add(r.wrong).UnixMilli(), Lease: hello.Lease, Speaks: []string{"payment/1"}}
 	if hello.Lease.IsZero() {
 		if err := w.Send(r.ctx, answer); err != nil {
 			return nil, err

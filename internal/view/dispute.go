@@ -76,8 +76,8 @@ func (r DisputeRequest) Signs(by market.Role, lease market.LeaseID, head market.
 	return d, nil
 }
 
-// DisputesOf shows what was said of a lease's bill.
-func DisputesOf(lease market.LeaseID, said []market.Dispute, currency string, told bool) Disputes {
+// DisputesOf shows what was said of the bill of a lease that can cost most.
+func DisputesOf(lease market.LeaseID, said []market.Dispute, most market.Micro, currency string, told bool) Disputes {
 	v := Disputes{Lease: lease.String(), List: []Dispute{}, Told: told}
 	var newest int64
 	for _, d := range said {
@@ -87,7 +87,8 @@ func DisputesOf(lease market.LeaseID, said []market.Dispute, currency string, to
 		}
 		v.List = append(v.List, one)
 		if d.By == market.RoleGuarantor && d.Wall > newest {
-			v.Decided, newest = &one.Total, d.Wall
+			decided := MoneyOf(min(d.Total, most), currency)
+			v.Decided, newest = &decided, d.Wall
 		}
 	}
 	return v
