@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -182,19 +183,19 @@ func TestAStrangerRentsWhereItPaysAheadAndOnlyThere(t *testing.T) {
 }
 
 func TestNothingNewIsTakenOnWhileTheDiskIsFull(t *testing.T) {
-	full := false
-	inBubbleOf(t, func(r *rig) { r.config.DiskFull = func() bool { return full } }, func(t *testing.T, r *rig) {
+	var full atomic.Bool
+	inBubbleOf(t, func(r *rig) { r.config.DiskFull = func() bool { return full.Load() } }, func(t *testing.T, r *rig) {
 		a, b := newRenter(r, "ann"), newRenter(r, "bob")
 		a.rent("probe", "polite")
 		b.order([]string{"probe", "polite"}, nil)
-		full = true
+		full.Store(true)
 		wantCode(t, b.send(), market.CodeDiskFull)
 		pass(2 * time.Minute)
 		a.wantState(market.JobRunning, "")
 		if s, err := r.Status(t.Context()); err != nil || len(s.Warnings) == 0 {
 			t.Errorf("status %+v: %v", s.Warnings, err)
 		}
-		full = false
+		full.Store(false)
 		pass(time.Minute)
 		b.order([]string{"probe", "polite"}, nil)
 		if err := b.send(); err != nil {
