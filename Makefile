@@ -128,7 +128,7 @@ cross: ## build haggle and the payment programs for all six systems into dist/
 	done; done; done
 
 soak: build ## as root: play SEEDS lives (100000) of a lease in the simulator from seed FIRST (1) on, and kill programs KILLS (200) times
-	HAGGLE_FULL=1 E2E_PROGRAMS=$(CURDIR)/bin $(GO) test -vet=off -count=1 -timeout 0 -v -run 'KilledAtAnyMoment|MoneyDoesNotCome' ./internal/e2e -kills $(or $(KILLS),200) -kill-seed $(or $(FIRST),1)
+	E2E_PROGRAMS=$(CURDIR)/bin $(GO) test -tags soak -vet=off -count=1 -timeout 0 -v -run 'KilledAtAnyMoment|MoneyDoesNotCome' ./internal/e2e -kills $(or $(KILLS),200) -kill-seed $(or $(FIRST),1)
 	$(GO) test -vet=off -count=1 -timeout 0 -v -run TestEveryLife ./market/sim -seeds $(or $(SEEDS),100000) -first $(or $(FIRST),1)
 
 fuzz: ## run each fuzz target for 10 s; TIME=1m for longer
