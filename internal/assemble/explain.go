@@ -36,7 +36,7 @@ func Explain(err error, status string) (market.Explanation, bool) {
 		hint string
 	}{
 		{store.ErrDamaged, "`" + program + " restore FILE` puts back a copy, of those in the folder backups beside the database or of your own, and keeps " +
-			"what is there for what it still proves"},
+			"what is there for what it still proves; without a copy, move it away with the files beside it"},
 		{store.ErrNewerSchema, "nothing was changed"},
 		{store.ErrOtherKey, "a copy goes with its key, which is in no copy: put the key file that belongs to it in its place first"},
 		{store.ErrOtherNetwork, "set the network to the copy's, or choose another copy"},

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -222,12 +223,12 @@ func (r *splitRig) running(l *lab, steps int, more ...string) (run *program, lea
 	args := []string{"run", "--offer", "own", "--image", "lab", "--for", "10m", "--budget", "1.00", "--", "train", "--step-time", "100ms", "--steps", strconv.Itoa(steps)}
 	run = l.haggle(append(args, more...)...)
 	run.awaitOut("step 1/")
-	for _, v := range r.status().Leases {
-		if v.State == string(market.JobRunning) {
+	await(r.t, "a receipt that both signed", func() bool { // a job may speak before its rig has seen that it runs
+		return slices.ContainsFunc(r.status().Leases, func(v view.Lease) bool {
 			lease = v.ID
-		}
-	}
-	await(r.t, "a receipt that both signed", func() bool { return r.lease(lease).Receipts > 0 })
+			return v.State == string(market.JobRunning) && v.Receipts > 0
+		})
+	})
 	return run, lease
 }
 

@@ -245,13 +245,14 @@ func TestTheFirstFolderThatHasANameHasIt(t *testing.T) {
 	script(t, two, "b", describes("theirs"))
 	script(t, two, "a", describes("also"))
 	script(t, two, "sick", "exit 1")
+	script(t, two, "asleep", "exit 1") // which nobody has set up
 	for _, file := range []string{"haggle-pay-", "haggle-pay-none", "haggle-pay-Big", "pay-c"} {
 		if err := os.WriteFile(filepath.Join(one, file), nil, 0o700); err != nil { //nolint:gosec // a program
 			t.Fatal(err)
 		}
 	}
 	var logged bytes.Buffer
-	p := programs(t, pay.Config{Folders: []string{filepath.Join(one, "missing"), one, two}, Log: slog.New(slog.NewTextHandler(&logged, nil))})
+	p := programs(t, pay.Config{Folders: []string{filepath.Join(one, "missing"), one, two}, Settings: map[string]map[string]string{"sick": {}}, Log: slog.New(slog.NewTextHandler(&logged, nil))})
 	want := []pay.Method{
 		{Name: "a", Settles: pay.ByHand, Currencies: []string{"EUR"}, Text: "also"},
 		{Name: "b", Settles: pay.ByHand, Currencies: []string{"EUR"}, Text: "mine"},
@@ -267,7 +268,7 @@ func TestTheFirstFolderThatHasANameHasIt(t *testing.T) {
 	if calls, err := os.ReadFile(filepath.Join(one, "haggle-pay-b.calls")); err != nil || string(calls) != "x\n" {
 		t.Errorf("it was asked more than once: %q, %v", calls, err)
 	}
-	if f := p.Survey(t.Context()); len(f) != 3 || f[2].Method.Name != "sick" || f[2].Err == nil {
+	if f := p.Survey(t.Context()); len(f) != 4 || f[3].Method.Name != "sick" || f[3].Err == nil {
 		t.Errorf("the survey is %+v", f)
 	}
 }

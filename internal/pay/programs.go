@@ -183,7 +183,11 @@ func (p *Programs) describe(ctx context.Context, method, path string) (Method, e
 		return m, err // it was not its fault
 	}
 	if err != nil && (!same || last.err == nil) {
-		p.config.Log.Warn("payment program left out", "program", programName(method), "err", err)
+		level := slog.LevelDebug // one that nobody has set up may lie there
+		if p.config.Settings[method] != nil {
+			level = slog.LevelWarn
+		}
+		p.config.Log.Log(ctx, level, "payment program left out", "program", programName(method), "err", err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
