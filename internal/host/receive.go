@@ -101,6 +101,7 @@ func (l *lease) toldPaid(ctx context.Context, k *link, m market.PaidMessage) err
 		l.repeatPayment(ctx, k, m.Slice)
 		return nil
 	}
+	l.review() // right after a start the slice that is asked for is not waited for yet
 	q := l.due(m.Slice)
 	if q == nil && asksFor(l.state, m.Slice) {
 		// A wish, or a slice that was asked for and then not needed, of which an earlier life of this program knew.

@@ -36,6 +36,7 @@ type link struct {
 	later  *market.AskMessage   // the newest request for money that came while other money was on its way
 	theirs uint32               // the newest receipt with both signatures that the rig said it has, on this connection
 	heard  map[market.Hash]bool // complaints and decisions that the rig has sent on this connection
+	nudge  nudge                // for when the rig falls silent
 	settle time.Time            // when to stop waiting for the rig's word about the final receipt; zero while there is none
 }
 
@@ -99,6 +100,7 @@ func (k *link) once(ctx context.Context, s Stream) (bool, error) {
 	talking, cancel := context.WithCancel(ctx)
 	var side sync.WaitGroup
 	side.Go(func() { k.orders(talking, s, fresh) })
+	side.Go(func() { k.nudge.keep(talking, s, k.a.cfg.Clock) })
 	var err error
 	if head != nil {
 		err = k.catchUp(talking, s, *head)
@@ -188,6 +190,7 @@ func (k *link) talk(ctx context.Context, s Stream) (bool, error) {
 		if r.State.over() {
 			return true, nil
 		}
+		k.nudge.heard(k.a.cfg.Clock(), r.State.Job == market.JobRunning)
 		m, err := k.receive(ctx, s, r.State.Job)
 		switch {
 		case err != nil && !r.State.busy() && !k.settle.IsZero() && !k.a.cfg.Clock().Before(k.settle):

@@ -24,6 +24,7 @@ func TestAFifthOfAPercentTooMuchIsRefused(t *testing.T) {
 		if l.Receipts != from-1 {
 			t.Errorf("%d receipts are signed", l.Receipts)
 		}
+		pass(time.Second) // it is stored before it is sent
 		if rig := h.rigLease(0); len(rig.rejects) == 0 || rig.rejects[0].Code != market.CodeReceiptTime {
 			t.Errorf("the rig got %+v", rig.rejects)
 		}

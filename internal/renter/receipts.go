@@ -97,6 +97,7 @@ func (k *link) agree(ctx context.Context, rec Record, head market.Head, sealed [
 	if err := k.a.cfg.Store.Sign(ctx, rec, kept); err != nil {
 		return fmt.Errorf("sign receipt %d of lease %s: %w", head.Seq, k.id.Short(), err)
 	}
+	k.nudge.signed(sealed)
 	k.a.show(k.l, rec)
 	return nil
 }

@@ -50,6 +50,7 @@ type testRig struct {
 	dropAccept bool     // loses the first signature under the terms, with its connection
 	expire     bool     // lets every hold run out
 	echoes     []uint32 // receipts with both signatures that this rig does not wait for
+	repeats    int      // receipts that it has with both signatures and that came again
 
 	root        string                // folder of the jobs' disks
 	doors       int                   // paths to doors that were opened

@@ -179,6 +179,9 @@ func (r *testRig) handle(l *rigLease, m market.Message) error {
 			r.echoes = append(r.echoes, receipt.Seq) // a real rig would check and store it: see internal/host
 			return nil
 		}
+		if receipt.Seq <= l.state.Head.Seq {
+			r.repeats++
+		}
 		if receipt.Seq == uint32(len(l.receipts))+1 {
 			l.receipts = append(l.receipts, m.Receipt)
 		}
