@@ -108,7 +108,11 @@ func (k *killing) round(n int) {
 		k.killPrograms()
 	}
 	<-told
-	k.haggle("status").wants(0) // starts the agent where it is dead
+	await(k.t, "an agent", func() bool { // started where it is dead; one that is dying may still take the question
+		p := k.haggle("status")
+		<-p.ended
+		return p.cmd.ProcessState.ExitCode() == 0
+	})
 	signed := k.own.lease(k.lease).Receipts
 	await(k.t, "a job that runs, and another receipt that both signed", func() bool {
 		v := k.own.lease(k.lease)
