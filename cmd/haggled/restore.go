@@ -29,10 +29,7 @@ func (p *program) restoreCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		p.Show("restored %s: %d leases", done.Path, done.Leases)
-		if done.Previous != "" {
-			p.Say("what was there before is %s; remove it when nothing of it is missed", done.Previous)
-		}
+		p.ShowRestored(done.Path, done.Previous, done.Leases)
 		return nil
 	})
 }

@@ -1,4 +1,4 @@
-//go:build unix && !linux
+//go:build unix
 
 package pay
 
@@ -19,11 +19,4 @@ func group(cmd *exec.Cmd) {
 		}
 		return nil
 	}
-}
-
-// wait waits for a program and ends what is left of its group.
-func wait(cmd *exec.Cmd) error {
-	err := cmd.Wait()
-	_ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL)
-	return err
 }

@@ -1,8 +1,10 @@
 package store_test
 
 import (
+	"encoding/hex"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,10 +15,12 @@ import (
 	"haggle/market"
 )
 
-// old reads a state as an older version of the program wrote it.
+// old reads a state as an older version of the program wrote it; the files hold it in hexadecimal digits.
 func old(t *testing.T, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", "old", name))
+	text, err := os.ReadFile(filepath.Join("testdata", "old", name))
+	must(t, err)
+	data, err := hex.DecodeString(strings.Join(strings.Fields(string(text)), ""))
 	must(t, err)
 	return data
 }
@@ -36,7 +40,7 @@ func TestWhatAnOlderRigKeptIsStillThere(t *testing.T) {
 		r.Lease.Job, r.Lease.Meter.BilledMs = market.JobRunning, 70_000
 		insert(t, p, `INSERT INTO lease (id, bid, job, closed, created, state, sealed, offer, sealed_bid, task, env, image)
 			VALUES (?, ?, 'running', 0, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			r.Lease.ID[:], r.Lease.Terms.Bid[:], r.Lease.Terms.Issued, old(t, "lease.cbor"), r.Sealed, r.Offer, r.Bid,
+			r.Lease.ID[:], r.Lease.Terms.Bid[:], r.Lease.Terms.Issued, old(t, "lease.hex"), r.Sealed, r.Offer, r.Bid,
 			market.EncodeState(r.Job), market.EncodeState(r.Env), market.EncodeState(r.Image))
 		receipt := receiptOf(r, 1, 60_000)
 		body := market.HashOf([]byte("body"))
@@ -79,8 +83,8 @@ func TestWhatAnOlderAgentKeptIsStillThere(t *testing.T) {
 		r.State.BilledMs, r.State.Total, r.Head, r.Inside = 70_000, 7_000, market.Head{Seq: 1, BilledMs: 60_000}, renter.Inside{}
 		insert(t, p, `INSERT INTO record (bid, lease, job, created, terms, sealed, offer, sealed_bid, task, env, rig_name, model, image, state,
 			head_seq, head) VALUES (?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?)`,
-			r.Bid[:], r.Lease[:], r.State.Created, old(t, "terms.cbor"), r.Sealed, r.Offer, r.SealedBid, market.EncodeState(r.Job),
-			market.EncodeState(r.Env), r.RigName, r.Model, r.Image, old(t, "record.cbor"), market.EncodeState(r.Head))
+			r.Bid[:], r.Lease[:], r.State.Created, old(t, "terms.hex"), r.Sealed, r.Offer, r.SealedBid, market.EncodeState(r.Job),
+			market.EncodeState(r.Env), r.RigName, r.Model, r.Image, old(t, "record.hex"), market.EncodeState(r.Head))
 		sealed, body := sealReceipt(r.Lease, 1, 60_000, true), market.HashOf([]byte("body"))
 		insert(t, p, `INSERT INTO receipt (lease, seq, body, sealed) VALUES (?, 1, ?, ?)`, r.Lease[:], body[:], sealed)
 		insert(t, p, `INSERT INTO reject (lease, seq, sealed) VALUES (?, 2, ?)`, r.Lease[:], []byte("no"))

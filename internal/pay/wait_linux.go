@@ -2,23 +2,10 @@ package pay
 
 import (
 	"errors"
-	"os"
 	"os/exec"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
-
-// group gives a program a process group, which ends with it.
-func group(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error {
-		if unix.Kill(-cmd.Process.Pid, unix.SIGKILL) != nil {
-			return os.ErrProcessDone
-		}
-		return nil
-	}
-}
 
 // wait waits for a program and ends what is left of its group. It does so before the program is reaped: afterwards the group's
 // number could be somebody else's.
