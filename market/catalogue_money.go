@@ -14,8 +14,6 @@ const (
 	CodeGuaranteeSpent Code = "guarantee_spent" // what was promised is reserved by other leases
 	CodeGuarantee      Code = "guarantee"       // it does not hold for this rig, renter or time
 	CodeBackupExists   Code = "backup_exists"   // the file is there already
-	CodeRestoreRunning Code = "restore_running" // the program still runs
-	CodeRedactedFile   Code = "redacted"        // the file leaves out what this needs
 	CodeReceiptPaid    Code = "receipt_paid"    // it bills more than was paid and may be owed
 )
 
@@ -33,9 +31,7 @@ func moneyErrors(code Code) (entry, bool) {
 		CodeGuaranteeSpent: {ClassRefused, "of the {amount} that was guaranteed, {left} are not yet reserved", "ask for a larger guarantee, or a smaller budget"},
 		CodeGuarantee:      {ClassRefused, "the guarantee does not hold here: {why}", "ask the guarantor for one that names this rig and your key"},
 		CodeBackupExists:   {ClassUsage, "{path} exists", "name a new file; nothing is overwritten"},
-		CodeRestoreRunning: {ClassFailed, "{program} is running", "stop it first, then restore"},
 		CodeReceiptPaid:    {ClassRefused, "receipt {seq} bills {said}, and {most} at most were paid or may be owed", "the receipt was not signed; the rig must wait for its money, or its program is cheating"},
-		CodeRedactedFile:   {ClassFailed, "the file leaves out {what}", "ask for the whole file"},
 	}[code]
 	return e, ok
 }

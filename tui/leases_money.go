@@ -175,21 +175,10 @@ func unbilled(list []view.Unbilled) string {
 	var parts []string
 	for _, u := range list {
 		if u.Ms >= 1000 {
-			parts = append(parts, lasting(u.Ms)+" "+whyUnbilled(u.Reason))
+			parts = append(parts, lasting(u.Ms)+" "+view.WhyUnbilled(u.Reason))
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-func whyUnbilled(reason market.UnbilledReason) string {
-	words := map[market.UnbilledReason]string{
-		market.UnbilledPull: "preparing", market.UnbilledStart: "starting", market.UnbilledNotice: "notice", market.UnbilledPause: "paused",
-		market.UnbilledFault: "fault", market.UnbilledDown: "rig down", market.UnbilledStalled: "rig stalled", market.UnbilledUnpaid: "unpaid",
-	}
-	if w, ok := words[reason]; ok {
-		return w
-	}
-	return clean(string(reason))
 }
 
 // standIns says who acts for the user, and what ends the job by itself.

@@ -93,7 +93,7 @@ func unbilled(gaps []view.Unbilled) string {
 	parts := make([]string, 0, len(gaps))
 	for _, g := range gaps {
 		if g.Ms > 0 {
-			parts = append(parts, string(g.Reason)+" "+lasting(g.Ms))
+			parts = append(parts, view.WhyUnbilled(g.Reason)+" "+lasting(g.Ms))
 		}
 	}
 	return strings.Join(parts, ", ")

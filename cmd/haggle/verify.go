@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"haggle/internal/cli"
+	"haggle/internal/view"
 	"haggle/market"
 )
 
@@ -189,7 +190,7 @@ func resultWords(r market.Result) string {
 func gaps(list []market.Unbilled) string {
 	var words []string
 	for _, g := range list {
-		words = append(words, string(g.Reason)+" "+lasting(g.Ms))
+		words = append(words, view.WhyUnbilled(g.Reason)+" "+lasting(g.Ms))
 	}
 	return strings.Join(words, ", ")
 }

@@ -221,10 +221,17 @@ type GuaranteeRequest struct {
 	Until       int64  `json:"until_ms" doc:"Unix milliseconds"`
 }
 
-// Reading of what a lease's slots did, from its newest receipt.
-type (
-	// SlotUse is market.SlotUse: utilisation, energy, memory, ECC errors and Xids of one slot.
-	SlotUse = market.SlotUse
-	// Unbilled is market.Unbilled: time that is not billed, by reason.
-	Unbilled = market.Unbilled
-)
+// Unbilled is time that is not billed, by reason.
+type Unbilled = market.Unbilled
+
+// WhyUnbilled puts a reason of unbilled time into a word or two. One that this program does not know is shown as it is, made fit to be read.
+func WhyUnbilled(reason market.UnbilledReason) string {
+	words := map[market.UnbilledReason]string{
+		market.UnbilledPull: "preparing", market.UnbilledStart: "starting", market.UnbilledNotice: "notice", market.UnbilledPause: "paused",
+		market.UnbilledFault: "fault", market.UnbilledDown: "rig down", market.UnbilledStalled: "rig stalled", market.UnbilledUnpaid: "unpaid",
+	}
+	if w, ok := words[reason]; ok {
+		return w
+	}
+	return market.Printable(string(reason))
+}
