@@ -92,12 +92,16 @@ func (p *program) owner(ctx context.Context, word string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	lease := strings.TrimPrefix(word, "lease-")
+	if l, err := ask(ctx, p, func(c *api.AgentClient) (view.Lease, error) { return c.Lease(ctx, word) }); err == nil && l.ID != "" {
+		lease = l.ID // a name
+	}
 	found := map[string]bool{}
 	last := ""
 	for _, e := range ledger.Entries {
 		hit := e.Name == word || len(word) >= 12 && strings.HasPrefix(e.Owner, word)
 		for _, l := range e.Leases {
-			hit = hit || len(word) >= 4 && strings.HasPrefix(l.Lease, strings.TrimPrefix(word, "lease-"))
+			hit = hit || len(lease) >= 4 && strings.HasPrefix(l.Lease, lease)
 		}
 		if hit {
 			found[e.Owner], last = true, e.Owner
@@ -110,7 +114,7 @@ func (p *program) owner(ctx context.Context, word string) (string, error) {
 		if o, err := ask(ctx, p, func(c *api.AgentClient) (view.Offer, error) { return c.Offer(ctx, word) }); err == nil && o.Owner != "" {
 			return o.Owner, nil
 		}
-		return "", hinted(market.ClassNotFound, "there is no owner "+clean(word), "`haggle ledger` lists the owners that you have dealt with; an offer's or a lease's id is taken too")
+		return "", hinted(market.ClassNotFound, "there is no owner "+clean(word), "`haggle ledger` lists the owners that you have dealt with; an offer or a lease is taken too")
 	}
 	return "", cli.Usage(clean(word)+" are several owners", "`haggle ledger` shows their keys: name one")
 }
