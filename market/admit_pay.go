@@ -1,6 +1,7 @@
 package market
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -26,24 +27,17 @@ func (o Offer) PayNames() []string {
 // admitPay reports whether a bid is paid in a way that the offer takes: ahead by one of its methods, or later on the credit that its
 // rules give.
 func admitPay(o Offer, b Bid) error {
-	methods := strings.Join(o.PayNames(), ", ")
+	methods := cmp.Or(strings.Join(o.PayNames(), ", "), "none")
 	if b.Pay != "" {
 		if _, takes := o.Settles(b.Pay); !takes {
-			return NewError(CodePayMethod, "who", o.Name, "method", b.Pay, "methods", orNone(methods))
+			return NewError(CodePayMethod, "who", o.Name, "method", b.Pay, "methods", methods)
 		}
 		return nil
 	}
 	if o.Rules.Credit == 0 && b.Guarantee == (Hash{}) {
-		return NewError(CodePayAhead, "methods", orNone(methods))
+		return NewError(CodePayAhead, "methods", methods)
 	}
 	return nil
-}
-
-func orNone(list string) string {
-	if list == "" {
-		return "none"
-	}
-	return list
 }
 
 // checkPays reports why an offer's payment methods are not fit to be offered on a network; "" where they are.

@@ -146,7 +146,7 @@ func (l Lease) extend(e Extend) (Lease, []Action, error) {
 		return l, nil, nil
 	}
 	switch {
-	case l.settled() && (l.Job == JobEnded || l.Job == JobStopping && !l.Keeping): // else the receipts that come back may rest on it
+	case l.MaySign() && (l.Job == JobEnded || l.Job == JobStopping && !l.Keeping): // else the receipts that come back may rest on it
 		return l, nil, NewError(CodeLeaseEnded, "reason", string(l.Reason))
 	case l.Job == JobGranted:
 		return l, nil, l.misfit(e)

@@ -8,7 +8,7 @@ const lostSlices = uint32(1 << 16)
 // much the rig has forgotten.
 func (l Lease) contact(e Contact) Lease {
 	l.Away = e.Away
-	if e.Away || e.Deputy || !l.Unsure && l.settled() {
+	if e.Away || e.Deputy || !l.Unsure && l.MaySign() {
 		return l
 	}
 	if l.Unsure {
@@ -19,12 +19,9 @@ func (l Lease) contact(e Contact) Lease {
 	return l
 }
 
-// settled reports whether the rig knows of every receipt that it may have signed.
-func (l Lease) settled() bool { return !l.Unsure && l.Head.Seq >= l.Wait && l.PaidSeq >= l.WaitPaid }
-
 // MaySign reports whether the rig may sign something new for the lease: not after its store was put back and before it has got
 // back what it signed and forgot.
-func (l Lease) MaySign() bool { return l.settled() }
+func (l Lease) MaySign() bool { return !l.Unsure && l.Head.Seq >= l.Wait && l.PaidSeq >= l.WaitPaid }
 
 // forgotten reports whether a receipt that both signed is one that the rig signed before its store was put back.
 func (l Lease) forgotten(r Receipt) bool {

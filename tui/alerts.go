@@ -72,11 +72,11 @@ func stuck(l *view.Lease) string {
 	}
 	amount := money(l.Pay.Asked.Amount)
 	switch l.Pay.Asked.State {
-	case askedWaiting:
+	case view.SliceWaiting:
 		return "lease " + called(l) + " waits for you to pay " + amount
-	case askedHeld:
+	case view.SliceHeld:
 		return "a budget holds back " + amount + " for lease " + called(l)
-	case askedFailed:
+	case view.SliceFailed:
 		return "paying " + amount + " for lease " + called(l) + " failed"
 	}
 	return ""

@@ -42,7 +42,7 @@ func (m *Model) Footer() string { return stripped(m.foot(m.height >= roomy)) }
 // Chosen returns the rig of the chosen offer.
 func (m *Model) Chosen() string { return m.offers.chosen.Rig }
 
-// Fit, Line, ParseSpan, ParseDisk, SplitWords, Lasting, Thousands, Endings and ParseIdle are helpers.
+// Fit, Line, ParseSpan, ParseDisk, SplitWords, Lasting, Thousands and Endings are helpers.
 var (
 	Fit        = fit
 	Line       = line
@@ -52,7 +52,6 @@ var (
 	Lasting    = lasting
 	Thousands  = thousands
 	Endings    = endings
-	ParseIdle  = parseIdle
 )
 
 // Code draws a QR code without colours.

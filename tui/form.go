@@ -35,7 +35,6 @@ const (
 type form struct {
 	*kit
 	offer  view.Offer
-	mine   []string    // ways in which this machine can pay
 	ways   []payChoice // of fieldPay
 	fields [fieldCount]field
 	at     int
@@ -44,7 +43,7 @@ type form struct {
 
 func newForm(k *kit, o view.Offer, mine []string) *form {
 	d := k.Defaults
-	f := &form{kit: k, offer: o, mine: mine, ways: payChoices(o, mine)}
+	f := &form{kit: k, offer: o, ways: payChoices(o, mine)}
 	image := textField("Image", d.Image, "the name under which the rig lists it")
 	if len(o.Images) > 0 {
 		image = choiceField("Image", o.Images, slices.Index(o.Images, d.Image), "the images that this rig lists")
@@ -84,7 +83,7 @@ func (f *form) renew(o view.Offer, mine []string) {
 	cards := f.fields[fieldCards].at
 	typed := f.fields
 	fresh := newForm(f.kit, o, mine)
-	f.offer, f.mine, f.ways = o, mine, fresh.ways
+	f.offer, f.ways = o, fresh.ways
 	f.fields = typed
 	f.fields[fieldPay] = payField(f.ways, typed[fieldPay].value())
 	f.fields[fieldCards] = fresh.fields[fieldCards]
@@ -166,7 +165,7 @@ func (f *form) order() (order, int, error) {
 			return o, fieldAway, err
 		}
 	}
-	idle, err := parseIdle(f.fields[fieldIdle].value())
+	idle, err := view.ParseIdleStop(f.fields[fieldIdle].value(), parseSpan)
 	if err != nil {
 		return o, fieldIdle, err
 	}

@@ -1,9 +1,7 @@
 package tui
 
 import (
-	"errors"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -27,7 +25,7 @@ func payChoices(o view.Offer, mine []string) []payChoice {
 		}
 	}
 	if o.OnCredit {
-		list = append(list, payChoice{"on credit", payLater})
+		list = append(list, payChoice{"on credit", view.PayNone})
 	}
 	switch len(list) {
 	case 0:
@@ -52,7 +50,7 @@ func payField(choices []payChoice, chosen string) field {
 	return choiceField("Pay", words, at, "how the lease is paid")
 }
 
-// method returns the method by which the lease is paid ahead as far as the form can tell: payLater for credit, empty where the
+// method returns the method by which the lease is paid ahead as far as the form can tell: view.PayNone for credit, empty where the
 // rig decides.
 func (f *form) method() string {
 	c := f.ways[f.fields[fieldPay].at]
@@ -60,7 +58,7 @@ func (f *form) method() string {
 		return c.method
 	}
 	if c.word == "on credit" {
-		return payLater
+		return view.PayNone
 	}
 	return strings.TrimPrefix(c.word, "ahead by ")
 }
@@ -81,7 +79,7 @@ func (f *form) payHint(o order) string {
 		}
 	}
 	switch {
-	case method == payLater:
+	case method == view.PayNone:
 		return "nothing is paid ahead: what both sign is owed, and settled later with p on page 2"
 	case method == "as the rig wants" && len(f.offer.Pays) > 0 && !f.offer.OnCredit:
 		return "the rig wants to be paid ahead by " + listed(names) + "; this machine has no program for it"
@@ -104,7 +102,7 @@ func (f *form) awayHint(o order) string {
 		away = d
 	}
 	method := f.method()
-	if method != payLater {
+	if method != view.PayNone {
 		away += away / 4 // as the agent pays ahead: so that little is paid at a time
 	}
 	b, err := priceJob(f.offer, o.cards, o.disk, min(away.Milliseconds(), o.lasts))
@@ -114,7 +112,7 @@ func (f *form) awayHint(o order) string {
 	risk := min(b.Total, o.budget).String() + " " + o.currency
 	text := "keeps running for so long while this machine is off: "
 	switch method {
-	case payLater:
+	case view.PayNone:
 		return text + "up to " + risk + " that you did not watch can be owed then"
 	case "", "as the rig wants":
 		return text + "up to " + risk + " are paid ahead for it, or owed without your watching"
@@ -131,24 +129,6 @@ func (f *form) hint(o order) string {
 		return f.awayHint(o)
 	}
 	return f.fields[f.at].help
-}
-
-// errBadIdle: a text is no rule for idle cards.
-var errBadIdle = errors.New("write a use and a time such as 5%/10m: from 0.1 to 100 %, from 1 minute to 7 days")
-
-// parseIdle reads when a job that does nothing is ended; nil for never.
-func parseIdle(text string) (*market.IdleStop, error) {
-	if text == "" {
-		return nil, nil //nolint:nilnil // no rule is no error
-	}
-	use, lasts, _ := strings.Cut(text, "/")
-	number, percent := strings.CutSuffix(strings.TrimSpace(use), "%")
-	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	d, late := parseSpan(lasts)
-	if err != nil || late != nil || !percent || !(x >= 0.1 && x <= 100) || d < time.Minute || d > 7*24*time.Hour {
-		return nil, errBadIdle
-	}
-	return &market.IdleStop{Permille: int64(x*10 + 0.5), ForMs: d.Milliseconds()}, nil
 }
 
 func listed(names []string) string {

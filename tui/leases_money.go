@@ -8,15 +8,6 @@ import (
 	"haggle/market"
 )
 
-// States of a slice of money that a rig asks for.
-const (
-	askedWaiting = "waiting" // a person must pay
-	askedFailed  = "failed"
-	askedHeld    = "held" // a budget keeps it back
-	askedSent    = "sent"
-	payLater     = "none" // a bid's choice: owed and settled later
-)
-
 // stakes tells what a lease's money stands at, the most important first: what is missing, what can be lost, what is paid.
 func (l *leases) stakes(one view.Lease, width int, tall bool) []string {
 	var out []string
@@ -80,13 +71,13 @@ func asking(p *view.Pay, dry, now int64) (text string, urgent bool) {
 		what += " for " + lasting(a.ForMs)
 	}
 	switch a.State {
-	case askedWaiting:
+	case view.SliceWaiting:
 		text, urgent = "waiting for you: pay "+what+"; p shows how", true
-	case askedHeld:
+	case view.SliceHeld:
 		text, urgent = what+" is held back: "+orReason(a.Why)+"; p tries again", true
-	case askedFailed:
+	case view.SliceFailed:
 		text, urgent = "paying "+what+" failed: "+orReason(a.Why)+"; p tries again", true
-	case askedSent:
+	case view.SliceSent:
 		text = what + " is sent; the rig has not signed for it yet"
 	default:
 		text = "the next slice, " + what + ", is being paid"

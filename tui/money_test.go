@@ -216,24 +216,6 @@ func TestABidSaysHowItIsPaidAndWhenIdleCardsEndIt(t *testing.T) {
 	})
 }
 
-func TestReadsWhenIdleCardsEndAJob(t *testing.T) {
-	for text, want := range map[string]market.IdleStop{
-		"5%/10m": {Permille: 50, ForMs: 600_000}, " 0.5 % / 1m": {Permille: 5, ForMs: 60_000}, "100%/7d": {Permille: 1000, ForMs: 604_800_000},
-	} {
-		if got, err := tui.ParseIdle(text); err != nil || *got != want {
-			t.Errorf("%q is %+v, %v", text, got, err)
-		}
-	}
-	if got, err := tui.ParseIdle(""); got != nil || err != nil {
-		t.Errorf("nothing is %+v, %v", got, err)
-	}
-	for _, text := range []string{"5/10m", "5%", "0%/10m", "101%/10m", "NaN%/10m", "5%/59s", "5%/8d", "%/", "5%/10m/1"} {
-		if got, err := tui.ParseIdle(text); err == nil {
-			t.Errorf("%q is taken for %+v", text, got)
-		}
-	}
-}
-
 func TestACodeOnTheScreenHasTheModulesThatItsTextNeeds(t *testing.T) {
 	const text, quiet = "pay:ada?amount=0.14334&purpose=7f3a91c2-1", 2
 	want, err := qr.Encode(text, qr.L)

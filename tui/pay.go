@@ -54,10 +54,10 @@ func (m *Model) pay() tea.Cmd {
 func (m *Model) payAsked(l view.Lease) tea.Cmd {
 	a := l.Pay.Asked
 	switch a.State {
-	case askedWaiting:
+	case view.SliceWaiting:
 		m.payment = newPayment(l, m.look)
 		return nil
-	case askedHeld, askedFailed:
+	case view.SliceHeld, view.SliceFailed:
 		if !m.ready() {
 			return nil
 		}
@@ -144,7 +144,7 @@ func (m *Model) tookPay(msg payMsg) tea.Cmd {
 		text = "the payment for lease " + called(&one) + " is on its way"
 	case p.Asked == nil:
 		text += money(p.Paid)
-	case p.Asked.State == askedWaiting:
+	case p.Asked.State == view.SliceWaiting:
 		text = "lease " + called(&one) + " waits for you: p shows how to pay"
 		if current, _ := m.leases.current(); m.scope() == inLeases && current.ID == one.ID {
 			m.payment = newPayment(one, m.look)
@@ -183,7 +183,7 @@ func (m *Model) renewPayment() {
 		return
 	}
 	now := m.leases.list[at]
-	if now.Pay != nil && now.Pay.Asked != nil && now.Pay.Asked.Slice == before.Slice && now.Pay.Asked.State == askedWaiting {
+	if now.Pay != nil && now.Pay.Asked != nil && now.Pay.Asked.Slice == before.Slice && now.Pay.Asked.State == view.SliceWaiting {
 		if now.Pay.Asked.QR != before.QR {
 			m.payment.code = qrCode(now.Pay.Asked.QR, m.look)
 		}

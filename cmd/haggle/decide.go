@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -45,7 +44,7 @@ func (p *program) decideCommand() *cobra.Command {
 func (p *program) decide(ctx context.Context, data []byte, r view.DisputeRequest, file string) error {
 	j := market.Judge(data)
 	shown := *p
-	if file == "-" {
+	if file == stdout {
 		shown.Out = p.Err // the decision alone goes to stdout
 	}
 	if err := shown.printJudgement(j, false); err != nil {
@@ -66,17 +65,11 @@ func (p *program) decide(ctx context.Context, data []byte, r view.DisputeRequest
 	if err != nil {
 		return err
 	}
-	if file == "-" {
-		if _, err := p.Out.Write(sealed); err != nil {
-			return fmt.Errorf("write the decision: %w", err)
-		}
-		return nil
-	}
 	if file == "" {
 		file = "lease-" + j.Lease.Short() + ".decision"
 	}
-	if err := replaceFile(file, sealed); err != nil {
-		return fmt.Errorf("write the decision: %w", err)
+	if err := p.put(file, "decision", sealed); err != nil || file == stdout {
+		return err
 	}
 	if len(j.Disputes)+len(j.Refusals) == 0 {
 		p.Say("nobody has disputed this bill")

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -71,7 +70,7 @@ func deputyRow(d view.Deputy) []string {
 		most = market.Micro(d.CapMicro).String()
 	}
 	if d.SeenMs > 0 {
-		last = time.UnixMilli(d.SeenMs).Local().Format(time.DateTime)
+		last = moment(d.SeenMs)
 	}
 	return []string{d.Key, d.Name, role, strconv.Itoa(d.Leases), most, last, d.Why}
 }

@@ -36,17 +36,11 @@ func (p *program) exportCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if file == "-" {
-			if _, err := p.Out.Write(data); err != nil {
-				return fmt.Errorf("write the evidence: %w", err)
-			}
-			return nil
-		}
 		if file == "" {
 			file = evidenceName(data, args[0])
 		}
-		if err := replaceFile(file, data); err != nil {
-			return fmt.Errorf("write the evidence: %w", err)
+		if err := p.put(file, "evidence", data); err != nil || file == stdout {
+			return err
 		}
 		p.Say("wrote %s, %d bytes (hint: `haggle verify %s`)", file, len(data), file)
 		return nil
@@ -68,6 +62,23 @@ func evidenceName(data []byte, typed string) string {
 		return -1
 	}, typed)
 	return "lease-" + short(plain) + ".evidence"
+}
+
+// stdout is how a user names the standard output as a file.
+const stdout = "-"
+
+// put writes what somebody signed into a file, or to stdout.
+func (p *program) put(file, what string, data []byte) error {
+	var err error
+	if file == stdout {
+		_, err = p.Out.Write(data)
+	} else {
+		err = replaceFile(file, data)
+	}
+	if err != nil {
+		return fmt.Errorf("write the %s: %w", what, err)
+	}
+	return nil
 }
 
 // replaceFile writes a file whole or leaves the old one. What is not a plain file, such as a pipe, is written to as it is.

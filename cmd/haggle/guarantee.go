@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,14 +43,8 @@ func (p *program) guaranteeCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if f.file == "-" {
-			if _, err := p.Out.Write(sealed); err != nil {
-				return fmt.Errorf("write the guarantee: %w", err)
-			}
-			return nil
-		}
-		if err := replaceFile(f.file, sealed); err != nil {
-			return fmt.Errorf("write the guarantee: %w", err)
+		if err := p.put(f.file, "guarantee", sealed); err != nil || f.file == stdout {
+			return err
 		}
 		p.Say("wrote %s: up to %s %s for leases that begin before %s (hint: the renter uses it with `haggle run --guarantee %s`)",
 			f.file, market.Micro(r.AmountMicro), r.Currency, moment(r.Until), f.file)

@@ -149,9 +149,9 @@ func state(l view.Lease) string {
 	if l.Serves != "" {
 		text += ", as deputy of " + l.Serves[max(0, len(l.Serves)-8):]
 	}
-	if l.Pay != nil && l.Pay.Asked != nil && (l.State != string(market.JobEnded) || l.Pay.Asked.State != sliceFailed) {
+	if l.Pay != nil && l.Pay.Asked != nil && (l.State != string(market.JobEnded) || l.Pay.Asked.State != view.SliceFailed) {
 		a := *l.Pay.Asked
-		if a.State == sliceWaiting {
+		if a.State == view.SliceWaiting {
 			text += ", " + awaited(a) // what to do fills a page: the lease itself shows it
 		} else {
 			text += ", " + asked(a)

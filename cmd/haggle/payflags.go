@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -16,11 +14,8 @@ import (
 )
 
 const (
-	payNone      = "none"   // owed and settled later
 	maxGuarantee = 64 << 10 // bytes, as a frame has them
-	maxPercent   = 100      // of a card's use
 	perMille     = 10       // of a percent
-	idleHint     = "such as 5%/10m: below 5 % of use for ten minutes"
 )
 
 // payFlags are the flags of run and bid about money beyond the budget.
@@ -45,7 +40,7 @@ func (f *payFlags) request(b *view.BidRequest) error {
 	if f.guarantee == "" {
 		return nil
 	}
-	if b.Pay != "" && b.Pay != payNone {
+	if b.Pay != "" && b.Pay != view.PayNone {
 		return cli.Usage("--guarantee and --pay "+b.Pay+" exclude each other", "what is paid ahead needs no guarantee")
 	}
 	b.Guarantee, err = smallFile(f.guarantee)
@@ -57,26 +52,11 @@ func (f *payFlags) request(b *view.BidRequest) error {
 
 // idleStop reads X%/TIME; nil for "".
 func idleStop(text string) (*market.IdleStop, error) {
-	if text == "" {
-		return nil, nil //nolint:nilnil // no rule is no error
-	}
-	bad := func(why string) (*market.IdleStop, error) {
-		return nil, cli.Usage(fmt.Sprintf("--stop-idle: %q %s", clean(text), why), idleHint)
-	}
-	use, lasts, ok := strings.Cut(text, "/")
-	number, percent := strings.CutSuffix(strings.TrimSpace(use), "%")
-	if !ok || !percent {
-		return bad("is not X%/TIME")
-	}
-	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if err != nil || !(x > 0 && x <= maxPercent) || int64(x*perMille) < 1 {
-		return bad("has no share between 0.1% and 100%")
-	}
-	d, err := config.ParseDuration(strings.TrimSpace(lasts))
+	stop, err := view.ParseIdleStop(text, config.ParseDuration)
 	if err != nil {
-		return bad("has no time")
+		return nil, cli.Usage(fmt.Sprintf("--stop-idle: %q is no rule for idle cards", clean(text)), err.Error())
 	}
-	return &market.IdleStop{Permille: int64(x*perMille + 0.5), ForMs: d.Milliseconds()}, nil
+	return stop, nil
 }
 
 // smallFile reads a file that must not be longer than a guarantee.

@@ -12,13 +12,6 @@ import (
 	"haggle/market"
 )
 
-// States of a slice that is asked for, as an agent shows them.
-const (
-	sliceWaiting = "waiting" // a person must act
-	sliceFailed  = "failed"
-	sliceHeld    = "held" // a budget keeps it back
-)
-
 func (p *program) payCommand() *cobra.Command {
 	var method, amount string
 	var asJSON bool
@@ -97,7 +90,7 @@ func (p *program) awaitPaid(ctx context.Context, l view.Lease, before int, talk 
 	go func() { failed <- watcher.watch(within, l.ID, changes) }()
 	teller := payTeller{program: p}
 	for payments(l) <= before && l.Pay != nil && l.Pay.Asked != nil {
-		if a := l.Pay.Asked; a.State == sliceFailed || a.State == sliceHeld {
+		if a := l.Pay.Asked; a.State == view.SliceFailed || a.State == view.SliceHeld {
 			return l, notPaid(l)
 		}
 		if talk {
@@ -117,7 +110,7 @@ func (p *program) awaitPaid(ctx context.Context, l view.Lease, before int, talk 
 // notPaid says why a slice is not paid.
 func notPaid(l view.Lease) error {
 	a := l.Pay.Asked
-	if a.State == sliceHeld {
+	if a.State == view.SliceHeld {
 		return hinted(market.ClassBudget, "the payment of "+money(a.Amount)+" is held back: "+clean(a.Why), "`haggle budget` shows and changes what may be spent")
 	}
 	return market.NewError(market.CodePayFailed, "method", l.Pay.Method, "why", a.Why)
@@ -157,9 +150,9 @@ func (t *payTeller) tell(l view.Lease) {
 	}
 	t.told = now
 	switch a.State {
-	case sliceWaiting:
+	case view.SliceWaiting:
 		t.waiting(*a)
-	case sliceFailed, sliceHeld:
+	case view.SliceFailed, view.SliceHeld:
 		t.program.Say("%s (hint: `haggle pay %s` tries again)", asked(*a), called(l))
 	}
 }
@@ -176,16 +169,16 @@ func (t *payTeller) waiting(a view.PayAsked) {
 // asked says in one line where a slice stands.
 func asked(a view.PayAsked) string {
 	switch a.State {
-	case sliceWaiting:
+	case view.SliceWaiting:
 		if a.Text == "" {
 			return awaited(a)
 		}
 		return "waiting for payment: " + clean(a.Text) + until(a)
-	case sliceHeld:
+	case view.SliceHeld:
 		return "a payment of " + money(a.Amount) + " is held back: " + clean(a.Why)
-	case sliceFailed:
+	case view.SliceFailed:
 		return "a payment of " + money(a.Amount) + " failed: " + clean(a.Why)
-	case "sent":
+	case view.SliceSent:
 		return money(a.Amount) + " sent, the rig has not signed for it yet"
 	}
 	return money(a.Amount) + " asked for, being paid"
@@ -215,7 +208,7 @@ func (p *program) methodWords(c *cobra.Command, _ []string, _ string) ([]string,
 	}
 	words := s.Methods
 	if c.Flags().Lookup("pay") != nil {
-		words = append(words, payNone)
+		words = append(words, view.PayNone)
 	}
 	return words, cobra.ShellCompDirectiveNoFileComp
 }

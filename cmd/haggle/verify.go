@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"haggle/internal/cli"
-	"haggle/internal/view"
 	"haggle/market"
 )
 
@@ -113,15 +112,15 @@ func (v judgement) facts() []string {
 	}
 	signed := "nothing"
 	if v.Receipts > 0 {
-		signed = fmt.Sprintf("%s for %s, %s signed by both", money(v.Total), lasting(v.BilledMs), count(v.Receipts, "receipt"))
+		signed = fmt.Sprintf("%s for %s, %s signed by both", money(v.Total), lasting(v.BilledMs), plural(int64(v.Receipts), "receipt"))
 	}
 	list := []string{"total", signed}
 	if v.Claim.Micro > v.Total.Micro {
 		list = append(list, "claimed", money(v.Claim)+" by the rig's newest receipt, which the renter has not signed")
 	}
-	list = append(list, "not billed", gaps(v.Gaps))
+	list = append(list, "not billed", unbilled(v.Gaps))
 	if len(v.Payments) > 0 {
-		list = append(list, "paid", money(v.Paid)+" in "+count(len(v.Payments), "payment")+" that the rig signed, the last by "+v.Payments[len(v.Payments)-1].Method)
+		list = append(list, "paid", money(v.Paid)+" in "+plural(int64(len(v.Payments)), "payment")+" that the rig signed, the last by "+v.Payments[len(v.Payments)-1].Method)
 	}
 	if v.Due.Micro > 0 && v.Code != int(market.VerdictInvalid) {
 		list = append(list, "due", money(v.Due))
@@ -184,23 +183,6 @@ func resultWords(r market.Result) string {
 		return string(r)
 	}
 	return words
-}
-
-// gaps puts time that was not billed into words.
-func gaps(list []market.Unbilled) string {
-	var words []string
-	for _, g := range list {
-		words = append(words, view.WhyUnbilled(g.Reason)+" "+lasting(g.Ms))
-	}
-	return strings.Join(words, ", ")
-}
-
-// count writes a number of things.
-func count(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return strconv.Itoa(n) + " " + thing
 }
 
 func meaning(v market.Verdict) string {

@@ -158,18 +158,13 @@ func disputeRoutes(api huma.API, c Config, m Money) {
 
 // exportRoute registers the export of a lease. What is redacted is as valid as the whole.
 func exportRoute(api huma.API, c Config, evidence func(ctx context.Context, id string) ([]byte, error)) {
-	const id = "export-lease"
-	huma.Register(api, operation(http.MethodGet, id, "/v1/leases/{id}/evidence", "Everything that both sides signed, to be judged offline"),
-		func(ctx context.Context, in *export) (*bytesOut, error) {
-			data, err := evidence(ctx, in.ID)
-			if err == nil && in.Redact {
-				data, err = redacted(data)
-			}
-			if err != nil {
-				return nil, c.problem(id, err)
-			}
-			return &bytesOut{"application/octet-stream", data}, nil
-		})
+	answerBytes(api, c, http.MethodGet, "export-lease", "/v1/leases/{id}/evidence", "Everything that both sides signed, to be judged offline", func(ctx context.Context, in *export) ([]byte, error) {
+		data, err := evidence(ctx, in.ID)
+		if err == nil && in.Redact {
+			data, err = redacted(data)
+		}
+		return data, err
+	})
 }
 
 func redacted(data []byte) ([]byte, error) {
@@ -208,22 +203,12 @@ func spendingRoutes(api huma.API, c Config, a Spending) {
 	act(api, c, http.MethodDelete, "remove-deputy", "/v1/deputies/{key}", "Let an agent act no more", func(ctx context.Context, in *byKey) error {
 		return a.RemoveDeputy(ctx, in.Key)
 	})
-	huma.Register(api, operation(http.MethodPost, "guarantee", "/v1/guarantees", "Promise a rig's owner what a renter may owe it"),
-		func(ctx context.Context, in *guarantee) (*bytesOut, error) {
-			data, err := a.Guarantee(ctx, in.Body)
-			if err != nil {
-				return nil, c.problem("guarantee", err)
-			}
-			return &bytesOut{"application/octet-stream", data}, nil
-		})
-	huma.Register(api, operation(http.MethodPost, "decide", "/v1/decisions", "Decide, as the guarantor that it names, what a lease costs"),
-		func(ctx context.Context, in *decide) (*bytesOut, error) {
-			data, err := a.Decide(ctx, in.Body)
-			if err != nil {
-				return nil, c.problem("decide", err)
-			}
-			return &bytesOut{"application/octet-stream", data}, nil
-		})
+	answerBytes(api, c, http.MethodPost, "guarantee", "/v1/guarantees", "Promise a rig's owner what a renter may owe it", func(ctx context.Context, in *guarantee) ([]byte, error) {
+		return a.Guarantee(ctx, in.Body)
+	})
+	answerBytes(api, c, http.MethodPost, "decide", "/v1/decisions", "Decide, as the guarantor that it names, what a lease costs", func(ctx context.Context, in *decide) ([]byte, error) {
+		return a.Decide(ctx, in.Body)
+	})
 }
 
 // earningRoutes registers a rig's affairs of money.

@@ -46,6 +46,17 @@ func answerTo[I, O any](api huma.API, c Config, method, id, path, summary string
 	})
 }
 
+// answerBytes registers an operation whose answer is what somebody signed.
+func answerBytes[I any](api huma.API, c Config, method, id, path, summary string, do func(context.Context, *I) ([]byte, error)) {
+	huma.Register(api, operation(method, id, path, summary), func(ctx context.Context, in *I) (*bytesOut, error) {
+		data, err := do(ctx, in)
+		if err != nil {
+			return nil, c.problem(id, err)
+		}
+		return &bytesOut{"application/octet-stream", data}, nil
+	})
+}
+
 // act registers an operation that answers 204.
 func act[I any](api huma.API, c Config, method, id, path, summary string, do func(context.Context, *I) error) {
 	huma.Register(api, operation(method, id, path, summary), func(ctx context.Context, in *I) (*struct{}, error) {

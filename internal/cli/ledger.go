@@ -27,8 +27,8 @@ func Amount(m view.Money) string {
 	return m.Text + " " + m.Currency
 }
 
-// Day writes the date of a wall time in milliseconds, for the person at this machine; "" for none.
-func Day(ms int64) string {
+// day writes the date of a wall time in milliseconds, for the person at this machine; "" for none.
+func day(ms int64) string {
 	if ms == 0 {
 		return ""
 	}
@@ -52,7 +52,7 @@ func (t Terminal) ShowLedger(l view.Ledger, asJSON bool) error {
 			ageing = append(ageing, m.Text)
 		}
 		rows = append(rows, []string{
-			e.Owner, e.Name, e.Currency, e.Used.Text, e.Signed.Text, e.Paid.Text, e.Owed.Text, e.Balance.Text, Day(e.OldestMs), strings.Join(ageing, " "),
+			e.Owner, e.Name, e.Currency, e.Used.Text, e.Signed.Text, e.Paid.Text, e.Owed.Text, e.Balance.Text, day(e.OldestMs), strings.Join(ageing, " "),
 		})
 		notes = append(notes, notesOf(e)...)
 	}
@@ -114,7 +114,7 @@ func (t Terminal) invoiceText(i view.Invoice) error {
 			if l.Receipt > 0 {
 				receipt = "#" + strconv.FormatUint(uint64(l.Receipt), 10)
 			}
-			rows = append(rows, []string{short(l.Lease), Day(l.Begun), l.What, l.Quantity, l.Rate.Text, l.Amount.Text, receipt})
+			rows = append(rows, []string{short(l.Lease), day(l.Begun), l.What, l.Quantity, l.Rate.Text, l.Amount.Text, receipt})
 		}
 		if err := t.Table("LEASE BEGUN WHAT QUANTITY RATE AMOUNT RECEIPT", rows); err != nil {
 			return err
@@ -124,7 +124,7 @@ func (t Terminal) invoiceText(i view.Invoice) error {
 		t.Show("")
 		rows := make([][]string, 0, len(i.Payments))
 		for _, p := range i.Payments {
-			rows = append(rows, []string{Day(p.At), short(p.Lease), p.Amount.Text, p.Method, p.Reference})
+			rows = append(rows, []string{day(p.At), short(p.Lease), p.Amount.Text, p.Method, p.Reference})
 		}
 		if err := t.Table("PAID LEASE AMOUNT METHOD REFERENCE", rows); err != nil {
 			return err
@@ -210,7 +210,7 @@ func (t Terminal) ShowHistory(h view.History, asJSON bool) error {
 		facts = append(facts, "slot-hours", h.Hours, "paid", strings.Join(paid, ", "), "completed", strconv.Itoa(h.Completed),
 			"disputed", strconv.Itoa(h.Disputed), "ended early", "by the rig "+strconv.Itoa(h.EndedByRig)+", by the renter "+strconv.Itoa(h.EndedByMe),
 			"unpaid", count(h.Unpaid), "nothing billed", count(h.Void), "faults", strings.Join(faults, ", "), "start", startTime(h.StartMs),
-			"known since", Day(h.FirstSeen))
+			"known since", day(h.FirstSeen))
 	}
 	if h.Shown > 0 {
 		facts = append(facts, "rig's own count", strconv.FormatInt(h.Shown, 10)+" accepted outcomes, of renters that you do not know")

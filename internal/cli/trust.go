@@ -133,7 +133,7 @@ func showOwners(t Terminal, list []view.Owner) error {
 		if o.Guarantor {
 			guarantor = "guarantor"
 		}
-		rows = append(rows, []string{o.Key, o.Name, Day(o.Since), Amount(o.Owes), creditOf(o), guarantor})
+		rows = append(rows, []string{o.Key, o.Name, day(o.Since), Amount(o.Owes), creditOf(o), guarantor})
 	}
 	return t.Table("KEY NAME SINCE OWES CREDIT ALSO", rows)
 }

@@ -7,22 +7,22 @@ import (
 	"haggle/market"
 )
 
-// facts returns what the rig knows of its leases' money and ends, oldest first, with the payments of each.
-func (d *Daemon) facts(ctx context.Context) ([]view.Invoiced, error) {
+// facts returns what the rig knows of the money and the ends of its leases, or of those with one owner, oldest first, with the
+// payments of each.
+func (d *Daemon) facts(ctx context.Context, owner *market.Key) ([]view.Invoiced, error) {
 	records, err := d.cfg.Store.Records(ctx, true)
 	if err != nil {
 		return nil, err
 	}
-	papers, err := d.cfg.Store.PapersOf(ctx, market.KindPayment)
+	paid, err := d.allPayments(ctx)
 	if err != nil {
 		return nil, err
 	}
-	paid := map[market.LeaseID][]market.Paper{}
-	for _, p := range papers {
-		paid[p.Lease] = append(paid[p.Lease], p)
-	}
 	var list []view.Invoiced
 	for _, r := range records {
+		if owner != nil && r.Lease.Terms.RenterOwner != *owner {
+			continue
+		}
 		if l := d.lease(r.Lease.ID); l != nil {
 			r.Lease = l.snapshot()
 		}
@@ -77,7 +77,7 @@ func (d *Daemon) Ledger(ctx context.Context) (view.Ledger, error) {
 	if err := d.await(ctx); err != nil {
 		return v, err
 	}
-	list, err := d.facts(ctx)
+	list, err := d.facts(ctx, nil)
 	if err != nil {
 		return v, err
 	}
@@ -155,17 +155,8 @@ func (d *Daemon) factsWith(ctx context.Context, owner string) ([]view.Invoiced, 
 	if err != nil {
 		return nil, key, err
 	}
-	all, err := d.facts(ctx)
-	if err != nil {
-		return nil, key, err
-	}
-	var list []view.Invoiced
-	for _, i := range all {
-		if i.Facts.Terms.RenterOwner == key {
-			list = append(list, i)
-		}
-	}
-	return list, key, nil
+	list, err := d.facts(ctx, &key)
+	return list, key, err
 }
 
 // ownerOf finds an owner by its key, or by the name under which it is trusted.

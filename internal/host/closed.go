@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strconv"
 	"time"
 
 	"haggle/internal/pay"
@@ -101,10 +100,7 @@ func (c *closed) ask(ctx context.Context, m market.AskMessage) error {
 	if err != nil {
 		return c.s.Send(ctx, market.DeclineMessage{What: "pay", Err: *market.Public(err)})
 	}
-	o := pay.Order{
-		ID: c.state.ID.String() + "-" + strconv.FormatUint(uint64(m.Slice.Seq), 10), Network: c.d.cfg.Network, Method: m.Method,
-		Currency: m.Currency, Amount: int64(m.Slice.Amount),
-	}
+	o := c.d.payOrder(c.state, m.Slice.Seq, m.Method, m.Slice.Amount)
 	soon, cancel := context.WithTimeout(ctx, tillAnswer)
 	defer cancel()
 	a, err := c.d.consult(soon, o, true)
@@ -128,10 +124,7 @@ func (c *closed) paid(ctx context.Context, m market.PaidMessage) error {
 	}
 	o, found := c.wishes[m.Slice]
 	if !found {
-		o = pay.Order{
-			ID: c.state.ID.String() + "-" + strconv.FormatUint(uint64(m.Slice), 10), Network: c.d.cfg.Network,
-			Method: c.d.usualMethod(c.state.Terms), Currency: c.state.Terms.Prices.Currency, Amount: int64(m.Amount),
-		}
+		o = c.d.payOrder(c.state, m.Slice, c.d.usualMethod(c.state.Terms), m.Amount)
 	}
 	for range closedLooks {
 		soon, cancel := context.WithTimeout(ctx, tillAnswer)
@@ -143,7 +136,7 @@ func (c *closed) paid(ctx context.Context, m market.PaidMessage) error {
 		case err != nil:
 			return c.failed(ctx, o, err)
 		case a.State == pay.Settled && a.Amount >= o.Amount && a.Amount > 0:
-			raw, err := c.d.settle(ctx, c.state.ID, receipt{market.Micro(a.Amount), o.Method, a.Reference, m.Slice})
+			raw, err := c.d.settle(ctx, c.state.ID, income{market.Micro(a.Amount), o.Method, a.Reference, m.Slice})
 			if err != nil {
 				return err
 			}
@@ -191,7 +184,7 @@ func (d *Daemon) change(ctx context.Context, id market.LeaseID, do func(context.
 var errAlive = errors.New("the lease is not over")
 
 // settle signs for money that has come for a lease that is over, and returns the payment. The same slice is paid once.
-func (d *Daemon) settle(ctx context.Context, id market.LeaseID, r receipt) (raw []byte, err error) {
+func (d *Daemon) settle(ctx context.Context, id market.LeaseID, r income) (raw []byte, err error) {
 	err = d.change(ctx, id, func(ctx context.Context, s market.Lease) error {
 		papers, err := d.cfg.Store.Papers(ctx, id, market.KindPayment)
 		if err != nil {

@@ -40,8 +40,8 @@ func (d *Daemon) find(ctx context.Context, id string) (Record, error) {
 }
 
 // Confirm takes the word of the rig's owner that money of a lease has come, and signs for it: for the slice that is asked for, or
-// else for what the renter wishes to pay, or else for what the lease owes. What comes beyond that stays the payer's. The error has code CodeNothingOwed where nothing is
-// open, and no amount is named.
+// else for what the renter wishes to pay, or else for what the lease owes. What comes beyond that stays the payer's. The error has
+// code CodeNothingOwed where nothing is open, and no amount is named.
 func (d *Daemon) Confirm(ctx context.Context, id string, c view.Confirm) (view.Lease, error) {
 	if err := d.await(ctx); err != nil {
 		return view.Lease{}, err
@@ -114,7 +114,7 @@ func (d *Daemon) confirmClosed(ctx context.Context, id market.LeaseID, c view.Co
 }
 
 // confirmed is the money that the owner's word means. What a guarantor decided is owed, in place of what was counted.
-func confirmed(s market.Lease, verdict *market.Micro, c view.Confirm) (receipt, error) {
+func confirmed(s market.Lease, verdict *market.Micro, c view.Confirm) (income, error) {
 	method := s.Terms.Pay
 	if method == "" {
 		method = "hand"
@@ -131,14 +131,14 @@ func confirmed(s market.Lease, verdict *market.Micro, c view.Confirm) (receipt, 
 		amount = max(0, total-s.Paid)
 	}
 	if c.Slice != 0 || amount == 0 || s.Job == market.JobGranted {
-		return receipt{}, market.NewError(market.CodeNothingOwed, "what", "confirmed", "lease", s.ID.Short())
+		return income{}, market.NewError(market.CodeNothingOwed, "what", "confirmed", "lease", s.ID.Short())
 	}
-	return receipt{amount: amount, method: method, reference: c.Reference}, nil
+	return income{amount: amount, method: method, reference: c.Reference}, nil
 }
 
 // confirmedSlice is the money of a slice; less than the slice answers none.
-func confirmedSlice(s market.Slice, method string, c view.Confirm) receipt {
-	r := receipt{amount: s.Amount, method: method, reference: c.Reference, slice: s.Seq}
+func confirmedSlice(s market.Slice, method string, c view.Confirm) income {
+	r := income{amount: s.Amount, method: method, reference: c.Reference, slice: s.Seq}
 	if c.AmountMicro > 0 {
 		r.amount = market.Micro(c.AmountMicro)
 	}

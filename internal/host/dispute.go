@@ -11,7 +11,7 @@ import (
 // Dispute signs the owner's word that a lease's bill is wrong, files it, and tells the renter. By default what the rig counted is
 // right.
 func (d *Daemon) Dispute(ctx context.Context, id string, r view.DisputeRequest) (view.Disputes, error) {
-	return d.complain(ctx, id, func(s market.Lease) ([]byte, error) {
+	return d.lodge(ctx, id, func(s market.Lease) ([]byte, error) {
 		said, err := r.Signs(market.RoleRig, s.ID, s.Head, s.Total(), s.Current().Budget, d.cfg.Clock().Wall)
 		if err != nil {
 			return nil, err
@@ -22,7 +22,7 @@ func (d *Daemon) Dispute(ctx context.Context, id string, r view.DisputeRequest) 
 
 // Decision takes the decision of the guarantor of a lease, which counts from then on, and tells the renter.
 func (d *Daemon) Decision(ctx context.Context, id string, sealed []byte) (view.Disputes, error) {
-	return d.complain(ctx, id, func(s market.Lease) ([]byte, error) {
+	return d.lodge(ctx, id, func(s market.Lease) ([]byte, error) {
 		guarantor, err := d.guarantor(ctx, s)
 		if err != nil {
 			return nil, err
@@ -35,8 +35,8 @@ func (d *Daemon) Decision(ctx context.Context, id string, sealed []byte) (view.D
 	})
 }
 
-// complain files what is to be said of a lease's bill, and says it.
-func (d *Daemon) complain(ctx context.Context, id string, sign func(market.Lease) ([]byte, error)) (view.Disputes, error) {
+// lodge files what is to be said of a lease's bill, and says it.
+func (d *Daemon) lodge(ctx context.Context, id string, sign func(market.Lease) ([]byte, error)) (view.Disputes, error) {
 	if err := d.await(ctx); err != nil {
 		return view.Disputes{}, err
 	}
@@ -79,7 +79,7 @@ func (d *Daemon) complain(ctx context.Context, id string, sign func(market.Lease
 	if err != nil {
 		return view.Disputes{}, err
 	}
-	return d.Disputes(ctx, r.Lease.ID.String())
+	return d.disputes(ctx, r.Lease)
 }
 
 // Disputes tells what was said of a lease's bill.
@@ -91,24 +91,28 @@ func (d *Daemon) Disputes(ctx context.Context, id string) (view.Disputes, error)
 	if err != nil {
 		return view.Disputes{}, err
 	}
-	guarantor, err := d.guarantor(ctx, r.Lease)
+	return d.disputes(ctx, r.Lease)
+}
+
+func (d *Daemon) disputes(ctx context.Context, s market.Lease) (view.Disputes, error) {
+	guarantor, err := d.guarantor(ctx, s)
 	if err != nil {
 		return view.Disputes{}, err
 	}
-	papers, err := d.cfg.Store.Papers(ctx, r.Lease.ID, market.KindDispute)
+	papers, err := d.cfg.Store.Papers(ctx, s.ID, market.KindDispute)
 	if err != nil {
 		return view.Disputes{}, err
 	}
 	var said []market.Dispute
 	for _, p := range papers {
-		c, _, err := market.OpenDispute(d.cfg.Network, p.Sealed, r.Lease.Terms, guarantor)
+		c, _, err := market.OpenDispute(d.cfg.Network, p.Sealed, s.Terms, guarantor)
 		if err != nil {
 			return view.Disputes{}, err
 		}
 		said = append(said, c)
 	}
 	told := false
-	if l := d.lease(r.Lease.ID); l != nil {
+	if l := d.lease(s.ID); l != nil {
 		err := l.call(func(context.Context) error {
 			told = l.renter != nil
 			return nil
@@ -117,7 +121,7 @@ func (d *Daemon) Disputes(ctx context.Context, id string) (view.Disputes, error)
 			return view.Disputes{}, err
 		}
 	}
-	return view.DisputesOf(r.Lease.ID, said, r.Lease.Current().Budget, r.Lease.Terms.Prices.Currency, told), nil
+	return view.DisputesOf(s.ID, said, s.Current().Budget, s.Terms.Prices.Currency, told), nil
 }
 
 // sayDisputes sends what was said of a lease's bill: whoever has it already passes it over.

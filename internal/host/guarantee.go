@@ -23,7 +23,7 @@ func (d *Daemon) guarantee(s Settings, bid market.Bid, raw []byte) error {
 	if !s.guarantees(g.Guarantor) {
 		return market.NewError(market.CodeGuarantee, "why", "this rig's owner does not take that guarantor's word")
 	}
-	return d.reserve(g, bid.Guarantee, pledge(bid.Budget, bid.Limits.Credit))
+	return d.reserve(g, bid.Guarantee, market.LeaseID{}, pledge(bid.Budget, bid.Limits.Credit))
 }
 
 // pledge is what a guarantee must stand for: what the lease can come to owe.
@@ -34,9 +34,9 @@ func pledge(budget market.Micro, credit int64) market.Micro {
 	return min(budget, market.Micro(credit))
 }
 
-// reserve reports whether so much of a guarantee is left.
-func (d *Daemon) reserve(g market.Guarantee, hash market.Hash, amount market.Micro) error {
-	left := g.Amount - d.reserved(hash, market.LeaseID{})
+// reserve reports whether so much of a guarantee is left for a lease; the zero id is one that is to come.
+func (d *Daemon) reserve(g market.Guarantee, hash market.Hash, lease market.LeaseID, amount market.Micro) error {
+	left := g.Amount - d.reserved(hash, lease)
 	if amount > left {
 		return market.NewError(market.CodeGuaranteeSpent, "amount", g.Amount.String(), "left", max(0, left).String())
 	}
@@ -103,7 +103,7 @@ func (d *Daemon) guarantor(ctx context.Context, s market.Lease) (market.Key, err
 // widen reports whether a guarantee stands for a larger budget of its lease too. The lock d.pledging is held.
 func (l *lease) widen(ctx context.Context, e market.Extension) error {
 	t := l.state.Current()
-	if t.Guarantee.IsZero() || e.Budget == t.Budget {
+	if e.Budget == t.Budget {
 		return nil
 	}
 	papers, err := l.d.cfg.Store.Papers(ctx, l.id, market.KindGuarantee)
@@ -117,9 +117,5 @@ func (l *lease) widen(ctx context.Context, e market.Extension) error {
 	if err != nil {
 		return err
 	}
-	left := g.Amount - l.d.reserved(t.Guarantee, l.id)
-	if pledge(e.Budget, t.Limits.Credit) > left {
-		return market.NewError(market.CodeGuaranteeSpent, "amount", g.Amount.String(), "left", max(0, left).String())
-	}
-	return nil
+	return l.d.reserve(g, t.Guarantee, l.id, pledge(e.Budget, t.Limits.Credit))
 }

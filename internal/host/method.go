@@ -48,7 +48,7 @@ func (d *Daemon) pays() []market.PayMethod {
 	var list []market.PayMethod
 	for _, m := range d.methods {
 		p := market.PayMethod{Name: m.Name, Settles: market.SettlesInstantly}
-		if m.Settles == string(market.SettlesByHand) {
+		if m.Settles == pay.ByHand {
 			p.Settles = market.SettlesByHand
 		}
 		takes := len(m.Currencies) == 0 || slices.Contains(m.Currencies, currency)
@@ -66,7 +66,7 @@ func (d *Daemon) byHand(name string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.ContainsFunc(d.methods, func(m pay.Method) bool {
-		return m.Name == name && m.Settles == string(market.SettlesByHand)
+		return m.Name == name && m.Settles == pay.ByHand
 	})
 }
 

@@ -44,13 +44,9 @@ func (d *Daemon) recall(ctx context.Context) ([]*lease, error) {
 	if err := d.recallChain(ctx); err != nil {
 		return nil, fmt.Errorf("recall outcomes: %w", err)
 	}
-	payments, err := d.cfg.Store.PapersOf(ctx, market.KindPayment)
+	paid, err := d.allPayments(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("recall payments: %w", err)
-	}
-	paid := map[market.LeaseID][]market.Paper{}
-	for _, p := range payments {
-		paid[p.Lease] = append(paid[p.Lease], p)
 	}
 	records, err := d.cfg.Store.Records(ctx, true)
 	if err != nil {

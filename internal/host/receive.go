@@ -9,8 +9,8 @@ import (
 	"haggle/market"
 )
 
-// receipt is money that has come for a lease.
-type receipt struct {
+// income is money that has come for a lease.
+type income struct {
 	amount    market.Micro
 	method    string
 	reference string
@@ -18,7 +18,7 @@ type receipt struct {
 }
 
 // payment puts money that has come into the lease's next payment, signed.
-func (d *Daemon) payment(s market.Lease, r receipt) (market.Payment, []byte, error) {
+func (d *Daemon) payment(s market.Lease, r income) (market.Payment, []byte, error) {
 	t := s.Terms
 	p := market.Payment{
 		Lease: s.ID, Seq: s.PaidSeq + 1, Payee: t.RigOwner, Payer: t.RenterOwner, Currency: t.Prices.Currency, Amount: r.amount,
@@ -42,7 +42,7 @@ func reference(s string) string {
 var errUnsure = errors.New("nothing is signed before it is known what the renter has")
 
 // receive signs for money that has come, stores that together with what follows from it, and tells everybody.
-func (l *lease) receive(ctx context.Context, r receipt) error {
+func (l *lease) receive(ctx context.Context, r income) error {
 	switch {
 	case r.slice != 0 && l.settled[r.slice]:
 		return nil // it was signed for already
@@ -90,7 +90,7 @@ func (l *lease) drawBalance(ctx context.Context, s market.Slice) {
 	if l.d.account(accountOf(l.state)).left() < s.Amount {
 		return // another lease was first
 	}
-	if err := l.receive(ctx, receipt{s.Amount, market.PayBalance, "", s.Seq}); err != nil {
+	if err := l.receive(ctx, income{s.Amount, market.PayBalance, "", s.Seq}); err != nil {
 		l.complain(err)
 	}
 }
@@ -164,6 +164,19 @@ func (d *Daemon) payments(ctx context.Context, s market.Lease, after uint32) ([]
 		}
 	}
 	return nil, nil
+}
+
+// allPayments returns the payments of all leases, each lease's in order.
+func (d *Daemon) allPayments(ctx context.Context) (map[market.LeaseID][]market.Paper, error) {
+	papers, err := d.cfg.Store.PapersOf(ctx, market.KindPayment)
+	if err != nil {
+		return nil, err
+	}
+	paid := map[market.LeaseID][]market.Paper{}
+	for _, p := range papers {
+		paid[p.Lease] = append(paid[p.Lease], p)
+	}
+	return paid, nil
 }
 
 // reminded takes a payment that this rig has signed and its store has forgotten.

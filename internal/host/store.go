@@ -58,7 +58,8 @@ type Withheld struct {
 }
 
 func (s Settings) trusts(owner market.Key) bool {
-	return slices.ContainsFunc(s.Trusted, func(t Trusted) bool { return t.Owner == owner })
+	_, found := s.trusted(owner)
+	return found
 }
 
 // trusted returns what is kept of an owner that is trusted.

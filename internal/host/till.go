@@ -154,11 +154,11 @@ func (l *lease) wait(s market.Slice, method string) *due {
 	return q
 }
 
-// order is the payment that a sum is, as programs know it.
-func (l *lease) orderOf(q *due) pay.Order {
+// payOrder is a sum of a lease as payment programs know it.
+func (d *Daemon) payOrder(s market.Lease, slice uint32, method string, amount market.Micro) pay.Order {
 	return pay.Order{
-		ID: l.id.String() + "-" + strconv.FormatUint(uint64(q.slice.Seq), 10), Network: l.d.cfg.Network, Method: q.method,
-		Currency: l.state.Terms.Prices.Currency, Amount: int64(q.slice.Amount),
+		ID: s.ID.String() + "-" + strconv.FormatUint(uint64(slice), 10), Network: d.cfg.Network, Method: method,
+		Currency: s.Terms.Prices.Currency, Amount: int64(amount),
 	}
 }
 
@@ -169,7 +169,7 @@ func (l *lease) consult(ctx context.Context, q *due) {
 	q.next = q.asked + tillSeldom
 	ctx, cancel := context.WithTimeout(ctx, tillAnswer)
 	t.busy, t.cancel = q, cancel
-	order, first := l.orderOf(q), !q.known
+	order, first := l.d.payOrder(l.state, q.slice.Seq, q.method, q.slice.Amount), !q.known
 	t.running.Go(func() {
 		var r tilled
 		r.answer, r.err = l.d.consult(ctx, order, first)
@@ -255,7 +255,7 @@ func (l *lease) moneyCame(ctx context.Context, q *due) error {
 	if amount < q.slice.Amount {
 		return fmt.Errorf("the payment program says that %s of %s have come", amount, q.slice.Amount)
 	}
-	return l.receive(ctx, receipt{amount, q.method, q.answer.Reference, q.slice.Seq})
+	return l.receive(ctx, income{amount, q.method, q.answer.Reference, q.slice.Seq})
 }
 
 // askFor sends what the payer must know to pay a sum.
@@ -287,7 +287,7 @@ func (l *lease) asking() *view.PayAsked {
 	if l.d.byHand(l.state.Terms.Pay) {
 		v.Settles = string(market.SettlesByHand)
 	}
-	if !l.state.Funded() && l.state.Job == market.JobPreparing {
+	if l.unpaid() {
 		v.Deadline = l.state.Since + market.FirstPayMs
 	}
 	q := l.due(s.Seq)

@@ -13,11 +13,8 @@ import (
 func (d *Daemon) wished(l *lease, m market.AskMessage) error {
 	return l.call(func(context.Context) error {
 		if err := d.checkWish(l.state, m); err != nil {
-			refused := market.Public(err)
-			for _, k := range l.links() {
-				if !k.deputy {
-					k.send(market.DeclineMessage{What: "pay", Err: *refused})
-				}
+			if l.renter != nil {
+				l.renter.send(market.DeclineMessage{What: "pay", Err: *market.Public(err)})
 			}
 			return nil
 		}
@@ -87,8 +84,8 @@ func (d *Daemon) usualMethod(t market.Terms) string {
 	if t.Pay != "" {
 		return t.Pay
 	}
-	for _, p := range d.pays() {
-		return p.Name
+	if pays := d.pays(); len(pays) > 0 {
+		return pays[0].Name
 	}
 	return ""
 }

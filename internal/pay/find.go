@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,8 +15,23 @@ import (
 
 const prefix = "haggle-pay-"
 
-// Beside returns the folder of the running program, where the programs that come with it lie.
-func Beside() (string, error) {
+// Folders returns the folders that are searched for payment programs: that of the running program, where those that come with it
+// lie, and then others.
+func Folders(others []string, log *slog.Logger) []string {
+	var folders []string
+	if own, err := beside(); err != nil {
+		log.Warn("payment programs beside this one cannot be found", "err", err)
+	} else {
+		folders = append(folders, own)
+	}
+	for _, f := range others {
+		folders = append(folders, filepath.Clean(f))
+	}
+	return folders
+}
+
+// beside returns the folder of the running program.
+func beside() (string, error) {
 	path, err := os.Executable()
 	if err == nil {
 		path, err = filepath.EvalSymlinks(path)

@@ -84,7 +84,7 @@ func (p *Programs) Methods(ctx context.Context) []Method {
 // Found is a payment program and whether it works.
 type Found struct {
 	Path   string
-	Method Method // without a Name where the file may not be run
+	Method Method // only its Name where Err is not nil
 	Err    error  // why it cannot be used
 }
 

@@ -11,7 +11,7 @@ import (
 // The first slice is paid as it is: nobody knows yet whether the job will run.
 func (a *Agent) ahead(r Record, s market.Slice) market.Micro {
 	t := r.terms()
-	known := max(r.State.Paid, r.State.sent())
+	known := r.State.known()
 	if known == 0 && s.ForMs <= market.FirstSliceMs || !r.State.Serves.IsZero() || !longAway(t) {
 		return s.Amount
 	}
@@ -53,7 +53,7 @@ func (a *Agent) topUp(ctx context.Context, l *lease) error {
 		r.State.Job != market.JobRunning || r.State.Paying != nil || r.State.PaidSeq < 2 || l.connection() == 0 || !l.has(speaksPay) {
 		return nil
 	}
-	known := max(r.State.Paid, r.State.sent())
+	known := r.State.known()
 	least := a.covering(r, t.DurationMs)
 	if t.Limits.UnattendedMs != market.Unlimited {
 		least = a.covering(r, t.Limits.UnattendedMs)

@@ -156,7 +156,7 @@ func (a *Agent) believed(r Record, job market.JobState, slice uint32) market.Lea
 	return market.Lease{
 		ID: r.Lease, Terms: r.Terms, Extension: r.State.Extension, Job: job, Debt: r.debt(), Head: r.Head,
 		Meter:   market.Meter{BilledMs: ran, KeptMs: max(r.Head.KeptMs, r.State.KeptMs), In: in, Out: out, SeenIn: in, SeenOut: out},
-		Paid:    max(r.State.Paid, r.State.sent()),
+		Paid:    r.State.known(),
 		Slices:  slice - 1,
 		Attempt: r.State.Attempt,
 	}

@@ -42,8 +42,6 @@ func (b *bank) Methods(context.Context) []pay.Method {
 	return []pay.Method{{Name: "lab", Settles: pay.Instantly}, {Name: "euro", Settles: pay.ByHand, Currencies: []string{"EUR"}}}
 }
 
-func (b *bank) Quote(context.Context, pay.Order) (pay.Quote, error) { return pay.Quote{}, nil }
-
 func (b *bank) Pay(ctx context.Context, o pay.Order) (pay.Answer, error) {
 	b.mu.Lock()
 	b.tries[o.ID]++

@@ -49,6 +49,12 @@ func spans(now time.Time) [2]span {
 // sent is the money that is with the rig's owner for the lease: what this side has sent, and what it had left there before.
 func (s State) sent() market.Micro { return s.Sent + s.Moved }
 
+// known is the money that is with the rig's owner for the lease as far as this side knows: the rig signed for it, or it was sent.
+func (s State) known() market.Micro { return max(s.Paid, s.sent()) }
+
+// cost is what a lease costs so far: what both signed, or what the rig says within the budget, whichever is more.
+func (r Record) cost() market.Micro { return max(r.Head.Total, min(r.State.Total, r.terms().Budget)) }
+
 // outlay is what this side has spent on a lease: what it sent, or signed for, whichever is more. Money that was left from another
 // lease was spent there. A deputy spends what it sends itself.
 func (r Record) outlay() market.Micro {
@@ -172,20 +178,34 @@ func (a *Agent) currencyOf(r Record) string {
 	return a.needOfBid(r.SealedBid).prices.Currency
 }
 
-// caps returns the budgets of a currency, noLimit where there is none.
+// budgets returns the budgets that hold, one a currency: the user's, and the configured ones where the user has set none.
+func (a *Agent) budgets(set Settings) []Budget {
+	list := slices.Clone(set.Budgets)
+	for _, b := range a.cfg.Budgets {
+		if !slices.ContainsFunc(list, func(held Budget) bool { return held.Currency == b.Currency }) {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// capsIn returns the budgets of a currency, noLimit where there is none.
+func (a *Agent) capsIn(set Settings, currency string) [2]market.Micro {
+	for _, b := range a.budgets(set) {
+		if b.Currency == currency {
+			return [2]market.Micro{b.Day, b.Month}
+		}
+	}
+	return [2]market.Micro{noLimit, noLimit}
+}
+
+// caps is capsIn by the user's present choices.
 func (a *Agent) caps(ctx context.Context, currency string) ([2]market.Micro, error) {
 	set, err := a.settings(ctx)
 	if err != nil {
 		return [2]market.Micro{}, err
 	}
-	for _, list := range [][]Budget{set.Budgets, a.cfg.Budgets} {
-		for _, b := range list {
-			if b.Currency == currency {
-				return [2]market.Micro{b.Day, b.Month}, nil
-			}
-		}
-	}
-	return [2]market.Micro{noLimit, noLimit}, nil
+	return a.capsIn(set, currency), nil
 }
 
 // spending is what was spent in the day and the month of now, and what may be, over all leases in a currency.

@@ -1,6 +1,7 @@
 package renter
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -24,10 +25,8 @@ func (a *Agent) Budgets(ctx context.Context) ([]view.Budget, error) {
 		return nil, err
 	}
 	var currencies []string
-	for _, list := range [][]Budget{set.Budgets, a.cfg.Budgets} {
-		for _, b := range list {
-			currencies = append(currencies, b.Currency)
-		}
+	for _, b := range a.budgets(set) {
+		currencies = append(currencies, b.Currency)
 	}
 	records, err := a.cfg.Store.Records(ctx)
 	if err != nil {
@@ -52,10 +51,7 @@ func (a *Agent) Budgets(ctx context.Context) ([]view.Budget, error) {
 }
 
 func (a *Agent) budgetView(ctx context.Context, set Settings, currency string) (view.Budget, error) {
-	caps, err := a.caps(ctx, currency)
-	if err != nil {
-		return view.Budget{}, err
-	}
+	caps := a.capsIn(set, currency)
 	sum, err := a.spendingOf(ctx, currency)
 	if err != nil {
 		return view.Budget{}, err
@@ -89,17 +85,14 @@ func (a *Agent) SetBudget(ctx context.Context, r view.BudgetRequest) (view.Budge
 	if err := (market.Prices{Currency: r.Currency}).Validate(); err != nil {
 		return view.Budget{}, err
 	}
-	caps, err := a.caps(ctx, r.Currency)
-	if err != nil {
-		return view.Budget{}, err
-	}
-	for i, amount := range []*int64{r.DayMicro, r.MonthMicro} {
-		if amount != nil {
-			caps[i] = max(noLimit, market.Micro(*amount))
-		}
-	}
 	var now Settings
-	err = a.changeSettings(ctx, func(set *Settings) error {
+	err := a.changeSettings(ctx, func(set *Settings) error {
+		caps := a.capsIn(*set, r.Currency)
+		for i, amount := range []*int64{r.DayMicro, r.MonthMicro} {
+			if amount != nil {
+				caps[i] = max(noLimit, market.Micro(*amount))
+			}
+		}
 		set.Budgets = slices.DeleteFunc(slices.Clone(set.Budgets), func(b Budget) bool { return b.Currency == r.Currency })
 		if len(set.Budgets) >= maxCurrencies {
 			return badRequest("there are budgets in too many currencies")
@@ -137,20 +130,15 @@ func (a *Agent) alert(ctx context.Context) error {
 		return err
 	}
 	var news []BudgetAlert
-	seen := map[string]bool{}
-	for _, list := range [][]Budget{set.Budgets, a.cfg.Budgets} {
-		for _, b := range list {
-			if seen[b.Currency] || b.Day == noLimit && b.Month == noLimit {
-				seen[b.Currency] = true
-				continue
-			}
-			seen[b.Currency] = true
-			more, err := a.newAlerts(ctx, set, b)
-			if err != nil {
-				return err
-			}
-			news = append(news, more...)
+	for _, b := range a.budgets(set) {
+		if b.Day == noLimit && b.Month == noLimit {
+			continue
 		}
+		more, err := a.newAlerts(ctx, set, b)
+		if err != nil {
+			return err
+		}
+		news = append(news, more...)
 	}
 	if len(news) == 0 {
 		return nil
@@ -204,7 +192,7 @@ func (a *Agent) Alerts(ctx context.Context) []view.Alert {
 			list = append(list, alertViews(r)...)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b view.Alert) int { return int(min(max(a.At-b.At, -1), 1)) })
+	slices.SortStableFunc(list, func(a, b view.Alert) int { return cmp.Compare(a.At, b.At) })
 	return list
 }
 

@@ -89,7 +89,7 @@ func (a *Agent) brief(ctx context.Context, l *lease, deputy market.Key, done <-c
 			wait.reset()
 			err = a.noteHanded(ctx, l, deputy, !next.release)
 		}
-		pause := handPause
+		delay := handPause
 		switch {
 		case isClosed(done):
 			return
@@ -98,10 +98,10 @@ func (a *Agent) brief(ctx context.Context, l *lease, deputy market.Key, done <-c
 				a.cfg.Log.Info("a deputy does not take a lease", "lease", r.Lease.Short(), "peer", deputy.String(), "err", err)
 			}
 			failed = next
-			pause = max(pause, wait.take(time.Minute))
+			delay = max(delay, wait.take(time.Minute))
 		}
 		select {
-		case <-time.After(pause):
+		case <-time.After(delay):
 		case <-done:
 		case <-ctx.Done():
 		}

@@ -100,10 +100,13 @@ func (a *Agent) takeOver(ctx context.Context, peer market.Key, m market.Handover
 	return h.receipt.Seq, a.learn(ctx, l, h)
 }
 
+func badHandover(why string) error {
+	return market.NewError(market.CodeBadRecord, "kind", "handover", "why", why)
+}
+
 // check verifies a handover as this agent would check a grant of its own: the peer's word counts for nothing in it.
 func (a *Agent) check(peer market.Key, m market.HandoverMessage) (handed, error) {
 	h := handed{HandoverMessage: m}
-	bad := func(why string) error { return market.NewError(market.CodeBadRecord, "kind", "handover", "why", why) }
 	offer, _, err := market.OpenOffer(a.cfg.Network, m.Offer)
 	if err != nil {
 		return h, err
@@ -121,11 +124,11 @@ func (a *Agent) check(peer market.Key, m market.HandoverMessage) (handed, error)
 	case terms.Renter != peer:
 		return h, market.NewError(market.CodeNotYours)
 	case !slices.Contains(terms.Deputies, a.self):
-		return h, bad("its terms do not name this deputy")
+		return h, badHandover("its terms do not name this deputy")
 	case m.Job.Validate() != nil || m.Job.Hash() != terms.Job:
-		return h, bad("the job is not the one of the terms")
+		return h, badHandover("the job is not the one of the terms")
 	case m.Cap < 0 || len(m.Collects) > maxCollects || slices.ContainsFunc(m.Collects, func(p string) bool { return !isRemote(p) }):
-		return h, bad("its cap, or what it collects, is out of bounds")
+		return h, badHandover("its cap, or what it collects, is out of bounds")
 	}
 	if err := market.CheckGrant(terms, offer, bid, h.bid, terms.Issued); err != nil {
 		return h, err
@@ -135,14 +138,13 @@ func (a *Agent) check(peer market.Key, m market.HandoverMessage) (handed, error)
 
 // checkPapers verifies what a handover brings beside the lease.
 func (a *Agent) checkPapers(h *handed) error {
-	bad := func(why string) error { return market.NewError(market.CodeBadRecord, "kind", "handover", "why", why) }
 	if h.Extension != nil {
 		e, s, err := market.OpenExtension(a.cfg.Network, h.Extension, h.terms)
 		switch {
 		case err != nil:
 			return err
 		case !s.SignedBy(market.RoleRig) || e.Lease != h.lease:
-			return bad("an extension of another lease, or without the rig's signature")
+			return badHandover("an extension of another lease, or without the rig's signature")
 		}
 		h.extend = &e
 	}
@@ -153,7 +155,7 @@ func (a *Agent) checkPapers(h *handed) error {
 		}
 		signer, err := s.Verify(market.RoleRenter)
 		if err != nil || r.Lease != h.lease {
-			return bad("a receipt of another lease, or without the renter's signature")
+			return badHandover("a receipt of another lease, or without the renter's signature")
 		}
 		h.receipt, h.hash, h.signer = &r, s.Hash(), signer
 	}
@@ -163,7 +165,7 @@ func (a *Agent) checkPapers(h *handed) error {
 		case err != nil:
 			return err
 		case p.Lease != h.lease:
-			return bad("a payment of another lease")
+			return badHandover("a payment of another lease")
 		}
 	}
 	return nil

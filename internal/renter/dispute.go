@@ -185,7 +185,7 @@ func (k *link) complaint(ctx context.Context, raw []byte) error {
 		return err
 	}
 	if d.Lease != r.Lease {
-		return market.NewError(market.CodeBadRecord, "kind", string(market.KindDispute), "why", "it belongs to another lease")
+		return ofAnotherLease(market.KindDispute)
 	}
 	k.l.writing.Lock()
 	defer k.l.writing.Unlock()

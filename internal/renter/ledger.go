@@ -10,10 +10,6 @@ import (
 
 // Ledger tells what this owner and the owners of rigs owe each other. Leases in care are their agents' own.
 func (a *Agent) Ledger(ctx context.Context) (view.Ledger, error) {
-	set, err := a.settings(ctx)
-	if err != nil {
-		return view.Ledger{}, err
-	}
 	ledger := market.NewLedger(market.RoleRenter, a.cfg.Clock().UnixMilli())
 	records, err := a.owned(ctx)
 	if err != nil {
@@ -30,15 +26,8 @@ func (a *Agent) Ledger(ctx context.Context) (view.Ledger, error) {
 	v := view.Ledger{Side: string(market.RoleRenter), Entries: []view.LedgerEntry{}}
 	for _, entry := range ledger.Accounts() {
 		e := view.LedgerEntryOf(entry)
-		for _, o := range set.Owners {
-			if o.Key == entry.Owner {
-				e.Name = o.Name
-			}
-		}
 		l := limits[account{entry.Owner, entry.Currency}]
-		if e.Name == "" {
-			e.Name = l.rig
-		}
+		e.Name = l.rig
 		e.Credit.Most, e.Credit.Unlimited = view.MoneyOf(l.credit, entry.Currency), l.unlimited
 		e.Guaranteed = view.MoneyOf(l.guaranteed, entry.Currency)
 		v.Entries = append(v.Entries, e)
@@ -99,7 +88,7 @@ func (a *Agent) facts(ctx context.Context, r Record) market.LeaseFacts {
 	t := r.terms()
 	f := market.LeaseFacts{
 		Lease: r.Lease, Terms: t, Job: r.State.Job, Debt: r.debt(), Reason: r.State.Reason, BilledMs: max(r.Head.BilledMs, min(r.State.BilledMs, t.DurationMs)),
-		Begun: t.Issued, Used: max(r.Head.Total, min(r.State.Total, t.Budget)), Signed: r.Head.Total, Paid: r.State.Paid, FromBalance: r.State.Moved,
+		Begun: t.Issued, Used: r.cost(), Signed: r.Head.Total, Paid: r.State.Paid, FromBalance: r.State.Moved,
 	}
 	if r.State.RunningAt > 0 {
 		f.StartMs = max(0, r.State.RunningAt-r.State.SignedAt)

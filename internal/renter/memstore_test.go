@@ -126,12 +126,6 @@ func (s *memStore) Papers(_ context.Context, id market.LeaseID, kind market.Kind
 	return list, nil
 }
 
-func (s *memStore) PapersOf(_ context.Context, kind market.Kind) ([]market.Paper, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(s.papers), func(p market.Paper) bool { return p.Kind != kind }), nil
-}
-
 func (s *memStore) Settings(context.Context) (renter.Settings, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

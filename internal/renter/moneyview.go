@@ -31,8 +31,7 @@ func (a *Agent) moneyView(r Record, v *view.Lease) {
 // riskView shows what this side can lose: money that is with the rig and that nothing was had for, by its own count.
 func (a *Agent) riskView(r Record, t market.Terms) *view.Risk {
 	money := func(m market.Micro) view.Money { return view.MoneyOf(m, t.Prices.Currency) }
-	total := max(r.Head.Total, min(r.State.Total, t.Budget))
-	risk := market.RiskOfRenter(max(r.State.Sent, r.State.Paid), a.used(r, t), total)
+	risk := market.RiskOfRenter(max(r.State.Sent, r.State.Paid), a.used(r, t), r.cost())
 	unsigned := max(0, r.State.BilledMs-r.Head.BilledMs)
 	v := view.Risk{
 		Unsigned:   view.TimeLimit{MostMs: t.Limits.UnsignedMs},

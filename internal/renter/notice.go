@@ -19,9 +19,14 @@ func (k *link) notice(ctx context.Context, raw []byte) error {
 		return err
 	}
 	if n.Lease != r.Lease {
-		return market.NewError(market.CodeBadRecord, "kind", string(market.KindNotice), "why", "it belongs to another lease")
+		return ofAnotherLease(market.KindNotice)
 	}
 	return k.keepPaper(ctx, market.KindNotice, n.Seq, s, raw)
+}
+
+// ofAnotherLease refuses a paper that came on a lease's stream and is none of it.
+func ofAnotherLease(kind market.Kind) error {
+	return market.NewError(market.CodeBadRecord, "kind", string(kind), "why", "it belongs to another lease")
 }
 
 // keepPaper stores a paper that is not stored yet.

@@ -42,7 +42,7 @@ type order struct {
 	archive int64  // its size
 	upload  int64  // all that is sent before the start
 
-	pay       string           // a method, payNone, or "": what fits
+	pay       string           // a method, view.PayNone, or "": what fits
 	methods   []pay.Method     // by which this agent can pay
 	idle      *market.IdleStop // nil: never
 	deputies  []market.Key

@@ -27,7 +27,7 @@ func (k *link) payment(ctx context.Context, raw []byte) error {
 	case err != nil:
 		return err
 	case p.Lease != r.Lease:
-		return market.NewError(market.CodeBadRecord, "kind", string(market.KindPayment), "why", "it belongs to another lease")
+		return ofAnotherLease(market.KindPayment)
 	case p.Seq > maxPayments:
 		return market.NewError(market.CodeTooMany)
 	case p.Seq <= r.State.PaidSeq:

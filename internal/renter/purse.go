@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"haggle/internal/pay"
+	"haggle/internal/view"
 	"haggle/market"
 )
 
@@ -17,13 +18,9 @@ import (
 // what they return is bounded and checked.
 type Purse interface {
 	Methods(ctx context.Context) []pay.Method
-	Quote(ctx context.Context, o pay.Order) (pay.Quote, error)
 	Pay(ctx context.Context, o pay.Order) (pay.Answer, error)
 	Status(ctx context.Context, o pay.Order) (pay.Answer, error)
 }
-
-// payNone is the choice of a bid that is owed and settled later.
-const payNone = "none"
 
 // Times of the list of payment programs: how long it is believed, for asking starts every one of them, and how long a person waits
 // for it.
@@ -107,9 +104,9 @@ func (o order) choosePay(offer market.Offer) (string, int64, error) {
 		return "", 0, market.NewError(market.CodePayMethod, "who", "this agent or the rig", "method", method, "methods", listed(names))
 	}
 	switch {
-	case o.pay == payNone && offer.Rules.Credit == 0 && o.guaranteed == nil:
+	case o.pay == view.PayNone && offer.Rules.Credit == 0 && o.guaranteed == nil:
 		return "", 0, market.NewError(market.CodePayAhead, "methods", listed(names))
-	case o.pay == payNone:
+	case o.pay == view.PayNone:
 		return "", offer.Rules.Credit, nil
 	case o.pay != "" && !slices.Contains(common, o.pay):
 		return refuse(o.pay)

@@ -112,7 +112,6 @@ type Paying struct {
 type Settings struct {
 	Budgets  []Budget `cbor:"1,keyasint,omitempty"` // one a currency
 	Deputies []Deputy `cbor:"2,keyasint,omitempty"`
-	Owners   []Owner  `cbor:"3,keyasint,omitempty"` // rigs' owners that the user trusts with an amount, or has named
 	// Alerts are what the user was told of the budgets of a day and of a month, oldest first.
 	Alerts []BudgetAlert `cbor:"4,keyasint,omitempty"`
 }
@@ -141,12 +140,6 @@ type Deputy struct {
 	Cap    market.Micro `cbor:"4,keyasint,omitempty"` // that may be paid for one lease; 0 is the lease's budget
 }
 
-// Owner is a rig's owner as the user knows it.
-type Owner struct {
-	Key  market.Key `cbor:"1,keyasint"`
-	Name string     `cbor:"2,keyasint,omitempty"`
-}
-
 // Receipt is a sealed receipt as the agent keeps it; both sides have signed it.
 type Receipt struct {
 	Lease  market.LeaseID
@@ -168,9 +161,8 @@ type Store interface {
 	// File keeps a record's new state together with papers that came of the same step. A paper of a kind and number that is there
 	// already is replaced.
 	File(ctx context.Context, r Record, papers ...market.Paper) error
-	// Papers returns a lease's papers of a kind, by number; PapersOf those of all leases, in the order in which they were filed.
+	// Papers returns a lease's papers of a kind, by number.
 	Papers(ctx context.Context, id market.LeaseID, kind market.Kind) ([]market.Paper, error)
-	PapersOf(ctx context.Context, kind market.Kind) ([]market.Paper, error)
 	// Settings returns the user's choices; SaveSettings keeps them.
 	Settings(ctx context.Context) (Settings, error)
 	SaveSettings(ctx context.Context, s Settings) error

@@ -81,8 +81,8 @@ func (a *Agent) wish(ctx context.Context, l *lease, w view.PayRequest, mine []st
 // wanted returns the payment that a request comes to.
 func (a *Agent) wanted(ctx context.Context, r Record, w view.PayRequest, mine []string) (Paying, error) {
 	t := r.terms()
-	known := max(r.State.Paid, r.State.sent())
-	owed := max(0, max(r.Head.Total, min(r.State.Total, t.Budget))-known)
+	known := r.State.known()
+	owed := max(0, r.cost()-known)
 	if r.State.Job == market.JobEnded {
 		owed = max(0, r.Head.Total-known)
 	}

@@ -26,10 +26,6 @@ func OpenAgent(ctx context.Context, path string) (*Agent, error) {
 // Close ends all use of the database and lets the next process have it.
 func (a *Agent) Close() error { return a.db.close() }
 
-// Full tells whether the disk has no room for more: nothing new is to be begun. It is true from a change that failed with ErrFull
-// until one succeeds, and while less than 16 MiB are free.
-func (a *Agent) Full() bool { return a.db.noRoom() }
-
 // Instance returns the random id that the database got when it was made.
 func (a *Agent) Instance(context.Context) (market.Nonce, error) { return a.db.instance, nil }
 

@@ -97,9 +97,9 @@ func (k Keeper) copies() ([]keptCopy, error) {
 	var list []keptCopy
 	for _, e := range entries {
 		stamp, ours := strings.CutPrefix(e.Name(), k.Name)
-		stamp, ours2 := strings.CutSuffix(stamp, ".db")
+		stamp, whole := strings.CutSuffix(stamp, ".db")
 		made, err := time.Parse(keeperTime, stamp)
-		if info, statErr := e.Info(); !ours || !ours2 || err != nil || statErr != nil || info.Size() == 0 {
+		if info, statErr := e.Info(); !ours || !whole || err != nil || statErr != nil || info.Size() == 0 {
 			continue // among them a name that a killed program reserved
 		}
 		list = append(list, keptCopy{filepath.Join(k.Folder, e.Name()), made})

@@ -49,7 +49,8 @@ func RestoreRig(ctx context.Context, from, path string, o Origin) (Restored, err
 			if r.Lease.Closed() {
 				continue
 			}
-			if err := rig.Save(ctx, doubt(r.Lease)); err != nil {
+			r.Lease.Unsure = true // it waits for what its renter has
+			if err := rig.Save(ctx, r.Lease); err != nil {
 				return 0, err
 			}
 		}
@@ -221,10 +222,4 @@ func removeAll(path string) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// doubt makes a lease wait for what its renter has.
-func doubt(l market.Lease) market.Lease {
-	l.Unsure = true
-	return l
 }

@@ -35,13 +35,21 @@ type Pay struct {
 	Payments int       `json:"payments" doc:"that the rig has signed"`
 }
 
+// States of a PayAsked.
+const (
+	SliceWaiting = "waiting"
+	SliceFailed  = "failed"
+	SliceHeld    = "held"
+	SliceSent    = "sent"
+)
+
 // PayAsked is a slice that is asked for and not paid.
 type PayAsked struct {
 	Slice    uint32 `json:"slice"`
 	Amount   Money  `json:"amount"`
 	ForMs    int64  `json:"for_ms" doc:"running time that it is for"`
 	AskedAt  int64  `json:"asked_ms" doc:"Unix milliseconds"`
-	State    string `json:"state" doc:"asked, pending, waiting (a person must act), failed, held (a budget keeps it back), sent"`
+	State    string `json:"state" doc:"wished (the user wants to pay it), asked, pending, waiting (a person must act), failed, held (a budget keeps it back), sent"`
 	Text     string `json:"text,omitempty" doc:"what a person must do"`
 	QR       string `json:"qr,omitempty" doc:"what a QR code for it encodes"`
 	Why      string `json:"why,omitempty" doc:"why it failed or is held"`

@@ -31,6 +31,9 @@ type FunnelStep struct {
 	Left   int    `json:"left"`
 }
 
+// PayNone is the Pay of a bid that is owed and settled later.
+const PayNone = "none"
+
 // BidRequest orders slots: of one offer, or of the best that a query finds.
 type BidRequest struct {
 	Query        string   `json:"query,omitempty"`

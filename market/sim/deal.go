@@ -18,7 +18,6 @@ const method = "lab"
 type deal struct {
 	rigKey, renterKey  ed25519.PrivateKey
 	offer, bid, sealed []byte // sealed holds both signatures
-	grant              []byte // the terms with the rig's signature alone
 	terms              market.Terms
 	id                 market.LeaseID
 }
@@ -59,7 +58,7 @@ func newDeal(rng *rand.Rand, opt Options) deal {
 	}
 	d.terms = market.Grant(offer, bid, sealedBid.Hash(), slots, beginWall, market.Nonce{byte(rng.IntN(256))})
 	grant := market.SealTerms(netName, d.rigKey, d.terms)
-	d.offer, d.bid, d.grant = sealedOffer.Encode(), sealedBid.Encode(), grant.Encode()
+	d.offer, d.bid = sealedOffer.Encode(), sealedBid.Encode()
 	d.sealed, d.id = grant.Sign(market.RoleRenter, d.renterKey).Encode(), grant.ID()
 	return d
 }

@@ -58,7 +58,6 @@ type renterDisk struct {
 	instance byte
 	job      market.JobState
 	attempt  uint32
-	reason   market.Reason
 	head     market.Head
 	disputed bool
 	acked    bool
@@ -74,7 +73,6 @@ type renterDisk struct {
 	payments []kept
 	rejects  [][]byte
 	refused  [][]byte // receipts of the rig that were refused: a fork's proof
-	papers   []market.Paper
 	outcome  []byte
 
 	extension  *market.Extension
@@ -92,7 +90,7 @@ type paying struct {
 func (d renterDisk) clone() renterDisk {
 	d.receipts, d.payments = slices.Clone(d.receipts), slices.Clone(d.payments)
 	d.extensions = slices.Clone(d.extensions)
-	d.rejects, d.refused, d.papers = slices.Clone(d.rejects), slices.Clone(d.refused), slices.Clone(d.papers)
+	d.rejects, d.refused = slices.Clone(d.rejects), slices.Clone(d.refused)
 	return d
 }
 
@@ -101,7 +99,7 @@ func (d *renterDisk) over() bool {
 	return d.void || d.job == market.JobEnded && (d.disputed || d.acked) && d.paying == nil
 }
 
-// receipt returns the stored receipt of a number.
+// receiptOf returns the record of a number: a receipt or a payment.
 func receiptOf(list []kept, seq uint32) *kept {
 	i := slices.IndexFunc(list, func(k kept) bool { return k.seq == seq })
 	if i < 0 {

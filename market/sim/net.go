@@ -35,7 +35,7 @@ const (
 
 func newNetwork(w *world) *network { return &network{w: w} }
 
-// dial opens a connection to the rig and reports whether that worked.
+// dial opens a connection to the rig; nil where that fails.
 func (n *network) dial() *conn {
 	if n.apart || !n.w.rig.alive || n.w.chance(50) {
 		return nil

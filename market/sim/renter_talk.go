@@ -112,7 +112,7 @@ func (r *renter) status(m market.StatusMessage) error {
 	}
 	if r.forward(m) || began {
 		r.w.watch.hears(m, began)
-		r.write(func(d *renterDisk) { d.job, d.attempt, d.reason = m.State, max(d.attempt, m.Attempt), m.Reason })
+		r.write(func(d *renterDisk) { d.job, d.attempt = m.State, max(d.attempt, m.Attempt) })
 		if r.wish != nil && r.wish.Keep && (m.State == market.JobPaused || m.State == market.JobEnded) {
 			r.wish = nil
 		}

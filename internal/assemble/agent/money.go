@@ -1,9 +1,6 @@
 package agent
 
 import (
-	"path/filepath"
-	"slices"
-
 	"haggle/internal/config"
 	"haggle/internal/pay"
 	"haggle/internal/renter"
@@ -13,16 +10,9 @@ import (
 // purse makes what runs the agent's payment programs: those beside this program, and those in the folders of pay.path.
 func (a *Agent) purse() (*pay.Programs, error) {
 	c := a.cfg.Agent
-	folders := slices.Clone(c.PayPath)
-	if beside, err := pay.Beside(); err != nil {
-		a.log.Warn("payment programs beside this one cannot be found", "err", err)
-	} else {
-		folders = append([]string{beside}, folders...)
-	}
-	for i, f := range folders {
-		folders[i] = filepath.Clean(f)
-	}
-	return pay.New(pay.Config{Folders: folders, Settings: c.Pay, Network: c.Network, Side: pay.Payer, Log: a.log})
+	return pay.New(pay.Config{
+		Folders: pay.Folders(c.PayPath, a.log), Settings: c.Pay, Network: c.Network, Side: pay.Payer, Log: a.log,
+	})
 }
 
 // budgets returns what may be spent where the user has set nothing else.

@@ -2,7 +2,6 @@ package rigcore
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
 
 	"haggle/internal/config"
@@ -14,17 +13,8 @@ import (
 // till makes what runs the rig's payment programs: those beside this program, and those in the folders of pay.path.
 func (r *Rig) till() (host.Till, error) {
 	c := r.cfg.Rig
-	folders := slices.Clone(c.Pay.Path)
-	if beside, err := pay.Beside(); err != nil {
-		r.log.Warn("payment programs beside this one cannot be found", "err", err)
-	} else {
-		folders = append([]string{beside}, folders...)
-	}
-	for i, f := range folders {
-		folders[i] = filepath.Clean(f)
-	}
 	programs, err := pay.New(pay.Config{
-		Folders: folders, Settings: c.Pay.Programs, Network: c.Network, Side: pay.Payee, Log: r.log,
+		Folders: pay.Folders(c.Pay.Path, r.log), Settings: c.Pay.Programs, Network: c.Network, Side: pay.Payee, Log: r.log,
 	})
 	if err != nil {
 		return nil, err
