@@ -50,7 +50,7 @@ func runFake(ctx context.Context, c config.Agent, version string, log *slog.Logg
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	a := &fakeAgent{home: c.Paths.Home, end: cancel, changes: make(chan view.Lease, 100), job: &fakeJob{done: make(chan struct{})}, watched: make(chan struct{}, 1)}
+	a := &fakeAgent{home: c.Paths.Home, end: cancel, job: &fakeJob{done: make(chan struct{})}, watched: make(chan struct{}, 1)}
 	if has("crashed") {
 		a.begin([]string{"count"})
 	}
@@ -64,16 +64,17 @@ func runFake(ctx context.Context, c config.Agent, version string, log *slog.Logg
 type fakeAgent struct {
 	home    string
 	end     func()
-	changes chan view.Lease
 	doors   sync.Mutex
 	lives   sync.WaitGroup // the life of the job before must not become that of the next
 	mu      sync.Mutex
 	job     *fakeJob
 	known   bool
 	money   fakeMoney
-	watched chan struct{} // full once a watcher has come and has seen the present state
-	watcher bool          // one has come
-	asked   string        // a dash for each time that offers were asked for
+	watched chan struct{}            // full once a watcher has come and has seen the present state
+	watcher bool                     // one has come
+	streams map[chan view.Lease]bool // what happens goes to each of them,
+	untold  []view.Lease             // or is kept for the first one
+	asked   string                   // a dash for each time that offers were asked for
 }
 
 type fakeJob struct {
@@ -106,13 +107,9 @@ func (a *fakeAgent) begin(args []string) {
 
 // forget drops what was told of the job before and nobody has read.
 func (a *fakeAgent) forget() {
-	for {
-		select {
-		case <-a.changes:
-		default:
-			return
-		}
-	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.untold = nil
 }
 
 // state moves the job on and tells it.
@@ -120,8 +117,13 @@ func (a *fakeAgent) state(change func(*view.Lease)) {
 	a.mu.Lock()
 	change(&a.job.lease)
 	l := a.job.lease
+	if len(a.streams) == 0 {
+		a.untold = append(a.untold, l)
+	}
+	for stream := range a.streams {
+		stream <- l // its room is more than any job's changes
+	}
 	a.mu.Unlock()
-	a.changes <- l
 	if l.State == "ended" {
 		a.job.once.Do(func() { close(a.job.done) })
 	}
@@ -300,26 +302,26 @@ func (a *fakeAgent) Peers(context.Context) ([]view.Peer, error) {
 	return []view.Peer{{Key: "12D3KooWx", Agent: "haggled/1\x07", Addrs: []string{"/ip4/127.0.0.1/tcp/1"}, LatencyMs: 0.42, Direction: "out"}}, nil
 }
 
+// Watch gives each watcher all changes: the stream of one that has just gone must not take them from the next.
 func (a *fakeAgent) Watch(ctx context.Context) <-chan view.Lease {
+	out := make(chan view.Lease, 100)
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.watcher = len(a.watched) == 0
-	a.mu.Unlock()
-	out := make(chan view.Lease)
-	go func() {
-		defer close(out)
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case l := <-a.changes:
-				select {
-				case out <- l:
-				case <-ctx.Done():
-					return
-				}
-			}
-		}
-	}()
+	for _, l := range a.untold {
+		out <- l
+	}
+	a.untold = nil
+	if a.streams == nil {
+		a.streams = map[chan view.Lease]bool{}
+	}
+	a.streams[out] = true
+	context.AfterFunc(ctx, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.streams, out)
+		close(out)
+	})
 	return out
 }
 

@@ -13,8 +13,9 @@ import (
 // Bounds of a bid.
 const (
 	maxRigsTried = 3
-	grantTime    = 10 * time.Second // from the dial to the grant
-	confirmTime  = 5 * time.Second  // for the rig's first word after both signed
+	grantTime    = 10 * time.Second       // from the dial to the grant
+	confirmTime  = 5 * time.Second        // for the rig's first word after both signed
+	busyPause    = 300 * time.Millisecond // a rig lets four lease streams a second of one key begin
 )
 
 // Bid orders slots at one offer, or at the best that a query finds, and returns once both sides have signed the lease. A
@@ -203,13 +204,9 @@ func (a *Agent) negotiate(ctx context.Context, l *lease) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, grantTime)
 	defer cancel()
-	s, err := a.cfg.Net.OpenLease(limited, bid.Rig)
+	s, grant, err := a.granted(limited, l, bid)
 	if err != nil {
 		return fault(ctx, err, bid.Rig)
-	}
-	grant, err := a.ask(limited, l, s, bid)
-	if err != nil {
-		return errors.Join(fault(ctx, err, bid.Rig), s.Close())
 	}
 	terms, sealed, err := market.OpenGrant(a.cfg.Network, grant.Lease)
 	signed := a.cfg.Clock()
@@ -230,6 +227,25 @@ func (a *Agent) negotiate(ctx context.Context, l *lease) error {
 	}
 	a.handOver(ctx, l, s)
 	return nil
+}
+
+// granted opens a stream to a rig and bids on it. A rig that serves as many requests of this key as it may is asked again until ctx
+// ends: who starts many short jobs one after the other waits a moment, and loses no bid.
+func (a *Agent) granted(ctx context.Context, l *lease, bid market.Bid) (Stream, market.GrantMessage, error) {
+	for {
+		s, err := a.cfg.Net.OpenLease(ctx, bid.Rig)
+		if err != nil {
+			return nil, market.GrantMessage{}, err
+		}
+		grant, err := a.ask(ctx, l, s, bid)
+		if err == nil {
+			return s, grant, nil
+		}
+		_ = s.Close() // the rig has ended it
+		if market.CodeOf(err) != market.CodeTooMany || !rest(ctx, busyPause) {
+			return nil, market.GrantMessage{}, err
+		}
+	}
 }
 
 // handOver gives a lease that this side has just signed to its link. From here on the lease is true for this side,

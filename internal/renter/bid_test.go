@@ -53,6 +53,19 @@ func TestARefusalIsFollowedByTheNextBest(t *testing.T) {
 	}
 }
 
+func TestARigThatIsBusyIsAskedAgainAndNotLeft(t *testing.T) {
+	inHouse(t, two(func(cheap, _ *testRig) { cheap.cheat.busy = 3 }), func(t *testing.T, h *house) {
+		if l := h.mustBid(nil); l.Rig != "cheap" {
+			t.Errorf("the lease is with %s", l.Rig)
+		}
+	})
+	inHouse(t, two(func(cheap, _ *testRig) { cheap.cheat.busy = 1000 }), func(t *testing.T, h *house) {
+		if l := h.mustBid(nil); l.Rig != "dear" {
+			t.Errorf("the lease is with %s, though the cheap rig stays busy", l.Rig)
+		}
+	})
+}
+
 func TestAtMostThreeRigsAreTried(t *testing.T) {
 	full := func() []*testRig {
 		var list []*testRig

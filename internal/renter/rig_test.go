@@ -21,6 +21,7 @@ type cheat struct {
 	agreed  func(l *rigLease, seq uint32) []byte // sealed bytes to send after a receipt was agreed
 	mute    bool                                 // takes everything and says nothing
 	refuse  error                                // the answer to every bid
+	busy    int                                  // how many bids meet a rig that serves as many requests as it may
 	ask     func(*market.AskMessage)             // of every request for money
 }
 

@@ -93,6 +93,10 @@ func (r *testRig) grant(w *wire, m market.BidMessage) (*rigLease, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.bids++
+	if r.cheat.busy > 0 {
+		r.cheat.busy--
+		return nil, market.NewError(market.CodeTooMany)
+	}
 	if r.cheat.refuse != nil {
 		return nil, r.cheat.refuse
 	}
