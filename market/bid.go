@@ -1,10 +1,12 @@
 package market
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Mode says how firmly slots are kept.
@@ -78,6 +80,8 @@ type Bid struct {
 	Deputies []Key `cbor:"22,keyasint,omitempty"`
 	// Guarantee is the hash of a guarantee for what the lease may owe; zero where there is none.
 	Guarantee Hash `cbor:"23,keyasint,omitzero"`
+	// Residency says where the job may run; nil anywhere.
+	Residency *Residency `cbor:"24,keyasint,omitempty"`
 }
 
 // MaxDeputies is the most deputies of one lease.
@@ -124,7 +128,7 @@ func (b Bid) Validate() error {
 		return bad("it asks for no slot or too many")
 	case !slices.IsSorted(b.Slots) || len(slices.Compact(slices.Clone(b.Slots))) != len(b.Slots):
 		return bad("its slots are not in order")
-	case !offerName.MatchString(b.Model):
+	case !isOfferName(b.Model):
 		return bad("its model is not a name")
 	case b.DurationMs <= 0 || b.DurationMs > maxLeaseTime.Milliseconds():
 		return bad("its duration is out of range")
@@ -139,7 +143,7 @@ func (b Bid) Validate() error {
 	case b.Upload < 0 || b.Upload > maxUpload:
 		return bad("its upload is out of range")
 	}
-	if why := checkParties(b.Pay, b.Idle, b.Deputies, b.Renter); why != "" {
+	if why := cmp.Or(checkParties(b.Pay, b.Idle, b.Deputies, b.Renter), b.Residency.validate()); why != "" {
 		return bad(why)
 	}
 	return b.Prices.Validate()
@@ -159,6 +163,8 @@ func Admit(o Offer, offer Hash, b Bid, now int64) error {
 		return NewError(CodeOfferUnknown, "offer", b.Offer.String()[:8])
 	case now >= b.GoodTill:
 		return NewError(CodeOfferExpired, "ago", span(now-b.GoodTill))
+	case !b.Residency.Admits(o):
+		return NewError(CodeResidency, "rig", o.Name, "country", cmp.Or(o.Net.Country, "no country"), "countries", strings.Join(b.Residency.Countries, ", "))
 	case b.Prices.Currency != o.Prices.Currency:
 		return NewError(CodePriceTooLow, "price", b.Prices.Currency, "ask", o.Prices.Currency)
 	case b.Prices.Slot < o.Prices.Slot || b.Prices.Disk < o.Prices.Disk || b.Prices.In < o.Prices.In || b.Prices.Out < o.Prices.Out:
@@ -242,7 +248,7 @@ func (o Offer) Share(slots int) Resources {
 	return Resources{
 		Threads: o.Host.SlotThreads * int64(slots),
 		Memory:  o.Host.SlotMemory * int64(slots),
-		DiskMB:  o.Host.DiskFree / 1_000_000 * int64(slots) / int64(max(1, len(o.Free()))),
+		DiskMB:  o.Host.DiskFree / 1_000_000 * int64(slots) / int64(max(1, o.freeCount())),
 		UpBits:  o.Host.SlotUp * int64(slots), DownBits: o.Host.SlotDown * int64(slots),
 	}
 }

@@ -13,7 +13,6 @@ const (
 	bucketModel   = "model/"
 	bucketMemory  = "memory/"
 	bucketRegion  = "region/"
-	bucketMode    = "mode/"
 	maxAskBuckets = 8 // a query that needs more asks BucketAny
 )
 
@@ -33,7 +32,7 @@ func memoryBucket(memory int64) (string, bool) {
 
 func modelBucket(model string) (string, bool) {
 	name := strings.ToUpper(strings.ReplaceAll(model, " ", "_"))
-	return bucketModel + name, offerName.MatchString(name)
+	return bucketModel + name, isOfferName(name)
 }
 
 func regionBucket(country string) (string, bool) {
@@ -41,10 +40,10 @@ func regionBucket(country string) (string, bool) {
 	return bucketRegion + name, len(name) == 2 && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
 
-// Buckets returns the buckets in which a rig announces an offer: any, its models, its memory classes, its country and its
-// mode. The slice is sorted and the caller's.
+// Buckets returns the buckets in which a rig announces an offer: any, its models, its memory classes and its
+// country. The slice is sorted and the caller's.
 func Buckets(o Offer) []string {
-	buckets := []string{BucketAny, bucketMode + string(ModeFirm)}
+	buckets := []string{BucketAny}
 	add := func(bucket string, ok bool) {
 		if ok {
 			buckets = append(buckets, bucket)
@@ -152,12 +151,14 @@ func (c *clause) memoryBuckets() []string {
 		switch c.op {
 		case opEqual, opIn:
 			all = append(all, lowest)
-		case opMore, opAtLeast:
+		case opMore, opAtLeast, opRange:
 			for _, class := range memoryClasses() {
-				if b := bucketMemory + strconv.FormatInt(class, 10); class*1000 > d.num || b == lowest {
+				b := bucketMemory + strconv.FormatInt(class, 10)
+				if (class*1000 > d.num || b == lowest) && (c.op != opRange || class*1000 <= c.values[1].num) {
 					all = append(all, b)
 				}
 			}
+			return fewBuckets(all)
 		default:
 			return nil
 		}

@@ -12,13 +12,13 @@ func TestAnnouncesAnOfferInItsBuckets(t *testing.T) {
 	o := marketOffer("attic", marketSlot(0, "RTX_4090", 24564), marketSlot(1, "RTX_4090", 24564), marketSlot(2, "H100_sxm", 81559),
 		marketSlot(3, "GTX_1060", 6144))
 	o.Net.Country = "de"
-	want := []string{"any", "memory/24", "memory/80", "mode/firm", "model/GTX_1060", "model/H100_SXM", "model/RTX_4090", "region/DE"}
+	want := []string{"any", "memory/24", "memory/80", "model/GTX_1060", "model/H100_SXM", "model/RTX_4090", "region/DE"}
 	if diff := cmp.Diff(want, market.Buckets(o)); diff != "" {
 		t.Error(diff)
 	}
 	o.Net.Country = "moon"
 	o.Slots = o.Slots[3:]
-	if diff := cmp.Diff([]string{"any", "mode/firm", "model/GTX_1060"}, market.Buckets(o)); diff != "" {
+	if diff := cmp.Diff([]string{"any", "model/GTX_1060"}, market.Buckets(o)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -22,6 +22,7 @@ const (
 	CodeNoOffers       Code = "no_offers"
 	CodeNoPeers        Code = "no_peers"
 	CodeUnreachable    Code = "unreachable"
+	CodeRelayOnly      Code = "relay_only"
 	CodeOfferExpired   Code = "offer_expired"
 	CodeOfferUnknown   Code = "offer_unknown"
 	CodeOfferWithdrawn Code = "offer_withdrawn"
@@ -77,7 +78,7 @@ type entry struct {
 
 // catalogue holds every sentence that people read about an error, by code. {name} stands for the error's argument.
 func catalogue(code Code) (entry, bool) {
-	for _, section := range []func(Code) (entry, bool){recordErrors, queryErrors, tradeErrors, leaseErrors, insideErrors, moneyErrors} {
+	for _, section := range []func(Code) (entry, bool){recordErrors, queryErrors, choiceErrors, tradeErrors, leaseErrors, insideErrors, moneyErrors, networkErrors, accessErrors} {
 		if e, ok := section(code); ok {
 			return e, true
 		}
@@ -111,13 +112,17 @@ func recordErrors(code Code) (entry, bool) {
 
 func queryErrors(code Code) (entry, bool) {
 	e, ok := map[Code]entry{
-		CodeUnknownField: {ClassUsage, "there is no field {field}", "did you mean {nearest}? `haggle offers --help` lists all fields"},
+		CodeUnknownField: {ClassUsage, "there is no field {field}", "did you mean {nearest}? `haggle fields` lists all fields"},
 		CodeBadUnit:      {ClassUsage, "{value} does not fit field {field}", "{expects}"},
 		CodeBadQuery:     {ClassUsage, "the query stops making sense at {at}: {why}", "example: 'gpu_name=RTX_4090 num_gpus>=2 dph<0.60'"},
 		CodeNoMatch:      {ClassNotFound, "none of {offers} offers matches", "add --explain to `haggle offers` to see which clause left none"},
 		CodeNoOffers:     {ClassNotFound, "no rig offers anything yet", "rigs announce within seconds of joining; `haggle status` shows the network"},
 		CodeNoPeers:      {ClassUnreachable, "no peer of network {network} answers", "{reason}; check `bootstrap` in the configuration, `haggle peers` shows who is known"},
-		CodeUnreachable:  {ClassUnreachable, "{peer} cannot be reached", "it may be off or behind a router; choose another offer or try again"},
+		CodeRelayOnly: {
+			ClassUnreachable, "{peer} is reached through a small relay only, which carries bids, receipts and payments, but no shells, ports or files",
+			"choose an offer with reach=direct; its owner can forward port 4701, or name a bulk relay in `reach.relays`",
+		},
+		CodeUnreachable: {ClassUnreachable, "{peer} cannot be reached", "it may be off or behind a router; choose another offer or try again"},
 	}[code]
 	return e, ok
 }

@@ -8,14 +8,16 @@ type Field struct {
 	Aliases []string `json:"aliases,omitempty"` // other spellings that ParseQuery takes
 	Type    string   `json:"type"`              // what a value looks like: word, number, memory, money, …
 	Unit    string   `json:"unit,omitempty"`    // the unit of a number written without one
+	About   string   `json:"about"`             // whose word it is: slot, offer, standing (mine), job (computed for mine) or claim
 	Help    string   `json:"help"`              // one sentence
 	Example string   `json:"example"`           // a clause that ParseQuery takes
 }
 
-// fieldID numbers the fields in the order of fieldTable.
+// fieldID numbers the fields in the order in which help shows them. Registered claims follow fieldClaim in the order of their table.
 type fieldID uint8
 
 const (
+	// Of one slot.
 	fieldGPUName fieldID = iota
 	fieldGPUVendor
 	fieldNumGPUs
@@ -25,33 +27,127 @@ const (
 	fieldGPUPower
 	fieldECC
 	fieldDisplay
+	fieldRawModel
+	fieldUsable
+	fieldPCIeWidth
+	fieldSlotKind
+	fieldHealth
+	fieldTFLOPS
+	fieldPricePerTFLOP
+	fieldTFLOPPerPrice
+
+	// Of the offer.
 	fieldCPUThreads
 	fieldCPURAM
 	fieldDiskFree
+	fieldCPUName
+	fieldKernel
 	fieldDriver
 	fieldCUDA
+	fieldSlotUp
+	fieldSlotDown
 	fieldPrice
 	fieldCurrency
 	fieldDiskPrice
+	fieldStorageCost
+	fieldInPrice
+	fieldOutPrice
 	fieldGeolocation
 	fieldReach
+	fieldInetUp
+	fieldInetDown
 	fieldIsolation
 	fieldImage
+	fieldImageDigest
 	fieldMaxDuration
 	fieldMinDuration
+	fieldInterval
+	fieldFirst
+	fieldGrace
+	fieldNotice
+	fieldUnattended
+	fieldCredit
 	fieldRig
 	fieldRigKey
+	fieldOwnerKey
+	fieldOfferID
+	fieldState
 	fieldSimulated
 	fieldEgress
 	fieldBidders
+	fieldContent
 	fieldProtections
+	fieldWeak
 	fieldBrings
 	fieldPay
 	fieldPayAuto
+	fieldOutcomes
+	fieldSlotsTotal
+	fieldFreeSlots
+	fieldTotalRAM
+	fieldTotalFLOPS
+	fieldExpires
+
+	// Of what the renter knows.
+	fieldChecked
+	fieldLeases
+	fieldSeen
+	fieldAge
+	fieldRTT
+	fieldWithinKm
+	fieldSource
+	fieldSources
+	fieldGivenName
+	fieldReached
+	fieldAddressCountry
+	fieldResidency
+	fieldKeeps
+	fieldLink
+
+	// Of the job.
+	fieldTotal
+	fieldStartTime
+	fieldHasImage
+
+	// fieldClaim is a claim that is not registered: only a clause knows its name.
+	fieldClaim
 )
 
+// scope says what a field is read from.
+type scope uint8
+
+const (
+	scopeSlot     scope = iota // it may differ between the slots of one offer
+	scopeCount                 // num_gpus, which is counted and not read
+	scopeOffer                 // the offer as a whole
+	scopeStanding              // what the renter knows
+	scopeJob                   // the offer and the renter's job
+)
+
+// String names a scope for help. A count is about the offer.
+func (s scope) String() string {
+	return [...]string{"slot", "offer", "offer", "standing", "job"}[s]
+}
+
+func (f fieldID) scope() scope {
+	switch {
+	case f == fieldNumGPUs:
+		return scopeCount
+	case f < fieldCPUThreads:
+		return scopeSlot
+	case f >= fieldClaim || f < fieldChecked:
+		return scopeOffer
+	case f < fieldTotal:
+		return scopeStanding
+	}
+	return scopeJob
+}
+
 // perSlot reports whether the field's value may differ between the slots of one offer.
-func (f fieldID) perSlot() bool { return f <= fieldDisplay && f != fieldNumGPUs }
+func (f fieldID) perSlot() bool { return f.scope() == scopeSlot }
+
+// moves reports whether the field's value changes with the time alone.
+func (f fieldID) moves() bool { return f == fieldSeen || f == fieldAge || f == fieldExpires }
 
 // fieldRow is a Field without what its kind tells.
 type fieldRow struct {
@@ -62,81 +158,105 @@ type fieldRow struct {
 	example string
 }
 
-// Fields returns every field, in the order in which help shows them. The slice is the caller's.
+// subject is what a clause, a sort key or a facet is about.
+type subject struct {
+	field fieldID
+	name  string // of the field, in full
+	kind  kind
+	claim string // name of the claim where field is fieldClaim or above
+}
+
+// read returns the subject's value.
+func (s *subject) read(r *Row, slot *Slot) value {
+	if s.field >= fieldClaim {
+		return r.Offer.claim(s.claim, s.kind)
+	}
+	return s.field.read(r, slot)
+}
+
+// claimPrefix begins the name of any claim, registered or not.
+const claimPrefix = "claim."
+
+// Fields returns every field, in the order in which help shows them: registered claims last. The slice is the caller's.
 func Fields() []Field {
-	table := fieldTable()
-	fields := make([]Field, len(table))
-	for i, row := range table {
-		fields[i] = Field{
-			Name:    row.name,
-			Aliases: strings.Fields(row.aliases),
-			Type:    row.kind.form().name,
-			Unit:    row.kind.form().bare,
-			Help:    row.help,
-			Example: row.example,
+	var fields []Field
+	add := func(id fieldID, row fieldRow) {
+		about := id.scope().String()
+		if id > fieldClaim {
+			about = "claim"
 		}
+		form := row.kind.form()
+		fields = append(fields, Field{
+			Name: row.name, Aliases: strings.Fields(row.aliases), Type: form.name, Unit: form.bare,
+			About: about, Help: row.help, Example: row.example,
+		})
+	}
+	for i, row := range fieldTable() {
+		add(fieldID(i), row)
+	}
+	for i, c := range claimTable() {
+		add(fieldClaim+1+fieldID(i), c.row())
 	}
 	return fields
 }
 
-func fieldTable() []fieldRow {
-	return []fieldRow{
-		fieldGPUName:     {"gpu_name", "gpu model", kindWord, "model of the card; * and ? stand for any letters, blank and _ are the same", "gpu_name=RTX_40*"},
-		fieldGPUVendor:   {"gpu_vendor", "vendor", kindWord, "maker of the card", "gpu_vendor=NVIDIA"},
-		fieldNumGPUs:     {"num_gpus", "gpus", kindCount, "number of slots that are free now and fit all other clauses", "num_gpus>=2"},
-		fieldGPURAM:      {"gpu_ram", "vram gpu_mem", kindMemory, "memory of one card in whole GiB, rounded to the nearest: 24 finds every card that is sold with 24 GB", "gpu_ram>=24"},
-		fieldComputeCap:  {"compute_cap", "cc", kindTenth, "CUDA compute capability of the card", "compute_cap>=8.9"},
-		fieldPCIeGen:     {"pcie_gen", "pci_gen", kindCount, "highest PCI Express generation of the card in its place", "pcie_gen>=4"},
-		fieldGPUPower:    {"gpu_power", "gpu_max_power power", kindPower, "power limit of the card", "gpu_power>=300W"},
-		fieldECC:         {"ecc", "", kindSwitch, "whether the card's memory corrects errors", "ecc=true"},
-		fieldDisplay:     {"display", "gpu_display_active", kindSwitch, "whether a screen hangs on the card", "display=false"},
-		fieldCPUThreads:  {"cpu_threads", "cpu_cores threads", kindCount, "processor threads that come with one slot", "cpu_threads>=8"},
-		fieldCPURAM:      {"cpu_ram", "ram", kindMemory, "main memory that comes with one slot in whole GiB, rounded to the nearest", "cpu_ram>=32"},
-		fieldDiskFree:    {"disk_free", "disk disk_space", kindDisk, "free disk of the rig in GB of 1000 MB", "disk_free>=100GB"},
-		fieldDriver:      {"driver", "driver_version", kindVersion, "version of the card's driver, compared as far as you write it: driver=550 finds 550.54.15", "driver>=550.54"},
-		fieldCUDA:        {"cuda", "cuda_vers cuda_max_good", kindVersion, "newest CUDA that the driver runs, compared as far as you write it: cuda<=12 includes 12.4", "cuda>=12.4"},
-		fieldPrice:       {"dph", "dph_total", kindMoney, "price of one slot for one hour, in the offer's currency", "dph<0.60"},
-		fieldCurrency:    {"currency", "", kindWord, "currency of all prices of the offer", "currency=USD"},
-		fieldDiskPrice:   {"disk_price", "storage_cost", kindMoney, "price of one GB of disk for one hour, in the offer's currency", "disk_price<=0.0002"},
-		fieldGeolocation: {"geolocation", "country geo", kindWord, "country of the rig as two letters", "geolocation in [DE,NL]"},
-		fieldReach:       {"reach", "", kindWord, "how the rig is reached: direct, punched, relayed or loopback", "reach=direct"},
-		fieldIsolation:   {"isolation", "", kindWord, "what keeps jobs apart: runc-userns, runc where some protection does not hold, none where they are plain processes", "isolation=runc-userns"},
-		fieldImage:       {"image", "", kindWord, "name of an image that the rig has and starts at once", "image=train"},
-		fieldMaxDuration: {"max_duration", "duration", kindTime, "longest lease that the rig grants", "max_duration>=2h"},
-		fieldMinDuration: {"min_duration", "", kindTime, "shortest lease that the rig grants", "min_duration<=10m"},
-		fieldRig:         {"rig", "", kindWord, "name that the rig gives itself; two rigs may have the same", "rig=attic-*"},
-		fieldRigKey:      {"rig_key", "key", kindKey, "key of the rig, whole", "rig_key=12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"},
-		fieldSimulated:   {"simulated", "sim", kindSwitch, "whether the cards are simulated; only labs have such offers", "simulated=false"},
-		fieldEgress:      {"egress", "internet", kindSwitch, "whether jobs reach the internet", "egress=true"},
-		fieldBidders:     {"bidders", "", kindWord, "who may bid: anyone, or trusted: owners whose key the rig's owner trusts", "bidders=anyone"},
-		fieldProtections: {"protections", "protection", kindWord, "what stands between a job and the machine and was seen to hold, by name", "protections=user-namespace"},
-		fieldBrings:      {"brings", "bring", kindSwitch, "whether renters may bring their own image", "brings=true"},
-		fieldPay:         {"pay", "payment", kindWord, "how a lease can be paid ahead, by name of a payment program; none where the rig gives credit", "pay in [lab,hand]"},
-		fieldPayAuto:     {"pay_auto", "", kindSwitch, "whether a way of paying settles by itself, without a person", "pay_auto=true"},
-	}
-}
-
-// fieldNamed finds a field by its name or alias. The error has code CodeUnknownField and names the nearest field.
-func fieldNamed(name string, others ...string) (fieldID, fieldRow, error) {
+// subjectNamed finds a field by its name or alias, or a claim. The error has code CodeUnknownField and names the nearest field;
+// others are names that the caller takes beside.
+func subjectNamed(name string, others ...string) (subject, error) {
 	low := strings.ToLower(name)
-	nearest, least := "", len(name)+maxQueryText
+	if claim, ok := strings.CutPrefix(low, claimPrefix); ok && claimName.MatchString(claim) {
+		for i, c := range claimTable() {
+			if c.name == claim {
+				return c.subject(i), nil
+			}
+		}
+		return subject{field: fieldClaim, name: claimPrefix + claim, kind: kindClaim, claim: claim}, nil
+	}
+	nearest, least := foreignField(low), len(name)+maxQueryText
+	if nearest != "" {
+		least = -1
+	}
 	closer := func(candidate, means string) {
 		if d := editDistance(low, candidate); d < least {
 			nearest, least = means, d
 		}
 	}
-	for i, row := range fieldTable() {
+	match := func(row fieldRow) bool {
 		for _, spelling := range append([]string{row.name}, strings.Fields(row.aliases)...) {
 			if low == spelling {
-				return fieldID(i), row, nil
+				return true
 			}
 			closer(spelling, row.name)
+		}
+		return false
+	}
+	for i, row := range fieldTable() {
+		if match(row) {
+			return subject{field: fieldID(i), name: row.name, kind: row.kind}, nil
+		}
+	}
+	for i, c := range claimTable() {
+		if match(c.row()) {
+			return c.subject(i), nil
 		}
 	}
 	for _, other := range others {
 		closer(other, other)
 	}
-	return 0, fieldRow{}, NewError(CodeUnknownField, "field", clip(name, 40), "nearest", nearest)
+	return subject{}, NewError(CodeUnknownField, "field", clip(name, 40), "nearest", nearest)
+}
+
+// foreignField returns the field that comes nearest to one of another market's, which has none of the same meaning here; "" for any
+// other name. Most are of
+// Vast's documented query language.
+func foreignField(name string) string {
+	return map[string]string{
+		"reliability": "seen", "reliability2": "seen", "verified": "checked", "verification": "checked", "rentable": "state", "rented": "free_slots",
+		"external": "reach", "direct_port_count": "reach", "host_id": "owner_key", "machine_id": "rig_key", "id": "offer_id",
+		"dlperf": "tflops", "dlperf_usd": "tflop_per_dph", "dlperf_per_dphtotal": "tflop_per_dph", "min_bid": "dph",
+		"discounted_dph_total": "dph", "gpu_frac": "slots_total", "vms_enabled": "isolation", "cluster_id": "interconnect",
+		"mobo_name": "cpu_name", "ubuntu_version": "kernel", "price": "dph", "cost": "total", "score": "best",
+	}[name]
 }
 
 // editDistance is the number of letters to insert, delete or change to make b of a (Levenshtein).

@@ -3,7 +3,7 @@ package market
 import (
 	"bytes"
 	"cmp"
-	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -16,98 +16,11 @@ type value struct {
 	version version
 	key     Key
 	images  []ImageName
+	digests bool // of images, their digests and not their names
 	words   []string
 }
 
 const gib = int64(1) << 30
-
-// read returns a field's value. It does not know num_gpus, which is counted and not read.
-func (f fieldID) read(o *Offer, s *Slot) value {
-	if f.perSlot() {
-		return f.readSlot(s)
-	}
-	switch f {
-	case fieldCPUThreads:
-		return number(o.Host.SlotThreads)
-	case fieldCPURAM:
-		return number(asSold(o.Host.SlotMemory))
-	case fieldDiskFree:
-		return number(o.Host.DiskFree / 1_000_000)
-	case fieldDriver:
-		return versionValue(o.Host.Driver)
-	case fieldCUDA:
-		return versionValue(o.Host.CUDA)
-	case fieldPrice:
-		return number(int64(o.Prices.Slot))
-	case fieldCurrency:
-		return word(o.Prices.Currency)
-	case fieldDiskPrice:
-		return number(int64(o.Prices.Disk))
-	case fieldGeolocation:
-		return word(o.Net.Country)
-	case fieldReach:
-		return word(o.Net.Reach)
-	case fieldIsolation:
-		return word(o.Host.Isolation)
-	case fieldImage:
-		return value{known: true, images: o.Host.Images}
-	case fieldMaxDuration:
-		return number(o.Rules.MaxMs)
-	case fieldMinDuration:
-		return number(o.Rules.MinMs)
-	case fieldRig:
-		return word(o.Name)
-	case fieldRigKey:
-		return value{known: true, key: o.Rig}
-	case fieldSimulated:
-		return truth(&o.Simulated)
-	case fieldEgress:
-		return truth(&o.Rules.Egress)
-	case fieldBidders:
-		return word(o.Rules.Bidders)
-	case fieldBrings:
-		return truth(&o.Rules.Brings)
-	case fieldPay:
-		return value{known: true, words: payWords(o)}
-	case fieldPayAuto:
-		auto := slices.ContainsFunc(o.Pays, func(p PayMethod) bool { return p.Settles == SettlesInstantly })
-		return truth(&auto)
-	case fieldProtections:
-		return value{known: len(o.Host.Protections)+len(o.Host.Weak) > 0, words: o.Host.Protections}
-	}
-	return value{}
-}
-
-// payWords are the names of an offer's payment methods, and none where a lease can be owed.
-func payWords(o *Offer) []string {
-	words := o.PayNames()
-	if o.Rules.Credit != 0 {
-		words = append(words, "none")
-	}
-	return words
-}
-
-func (f fieldID) readSlot(s *Slot) value {
-	switch f {
-	case fieldGPUName:
-		return word(s.Model)
-	case fieldGPUVendor:
-		return word(s.Vendor)
-	case fieldGPURAM:
-		return value{known: s.Memory > 0, num: asSold(s.Memory)}
-	case fieldComputeCap:
-		return optional(s.Compute)
-	case fieldPCIeGen:
-		return optional(s.PCIeGen)
-	case fieldGPUPower:
-		return optional(s.PowerLimit)
-	case fieldECC:
-		return truth(s.ECC)
-	case fieldDisplay:
-		return truth(s.Display)
-	}
-	return value{}
-}
 
 func number(n int64) value { return value{known: true, num: n} }
 
@@ -150,6 +63,11 @@ func (v value) show(k kind) string {
 		return "unknown"
 	}
 	switch k {
+	case kindClaim:
+		if v.text != "" {
+			return Printable(v.text)
+		}
+		return strconv.FormatInt(v.num, 10)
 	case kindWord:
 		if v.text != "" {
 			return Printable(v.text)
@@ -157,6 +75,9 @@ func (v value) show(k kind) string {
 		names := make([]string, len(v.images))
 		for i, image := range v.images {
 			names[i] = Printable(image.Name)
+			if v.digests {
+				names[i] = Printable(image.Digest)
+			}
 		}
 		for _, w := range v.words {
 			names = append(names, Printable(w))
@@ -170,6 +91,8 @@ func (v value) show(k kind) string {
 // compare orders two known values of a kind.
 func (v value) compare(w value, k kind) int {
 	switch k {
+	case kindClaim:
+		return cmp.Or(cmp.Compare(v.firstWord(), w.firstWord()), cmp.Compare(v.num, w.num))
 	case kindWord:
 		return cmp.Compare(v.firstWord(), w.firstWord())
 	case kindVersion:
@@ -184,6 +107,9 @@ func (v value) compare(w value, k kind) int {
 // firstWord returns the folded word by which a value is sorted: of a list, the first.
 func (v value) firstWord() string {
 	if len(v.images) > 0 {
+		if v.digests {
+			return foldWord(v.images[0].Digest)
+		}
 		return foldWord(v.images[0].Name)
 	}
 	if len(v.words) > 0 {

@@ -13,7 +13,7 @@ const MaxFrame = 64 << 10
 // MessageType numbers the messages of all streams. Numbers are only ever added.
 type MessageType uint8
 
-// Message is one frame's content. The types of this file and of message_money.go are all there are.
+// Message is one frame's content. The types of this file and of message_*.go are all there are.
 type Message interface{ Type() MessageType }
 
 // Refuse ends a stream with a coded error. It can stand in for any answer.
@@ -211,6 +211,10 @@ const (
 	typeNotice
 	typeDispute
 	typeHandover
+	typeSnapshotRequest
+	typeSnapshotEnd
+	typeMembersRequest
+	typeMembers
 )
 
 // Type implements Message.
@@ -338,6 +342,11 @@ func messageReaders() map[MessageType]func([]byte) (Message, error) {
 		typeNotice:        readMessage[NoticeMessage],
 		typeDispute:       readMessage[DisputeMessage],
 		typeHandover:      readMessage[HandoverMessage],
+
+		typeSnapshotRequest: readMessage[SnapshotRequest],
+		typeSnapshotEnd:     readMessage[SnapshotEnd],
+		typeMembersRequest:  readMessage[MembersRequest],
+		typeMembers:         readMessage[MembersMessage],
 	}
 }
 

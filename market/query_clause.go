@@ -17,6 +17,7 @@ const (
 	opAtLeast
 	opIn
 	opNotIn
+	opRange // from values[0] to values[1], both included
 )
 
 // String writes the operator as canonical text has it.
@@ -38,6 +39,8 @@ func (o op) String() string {
 		return "in"
 	case opNotIn:
 		return "notin"
+	case opRange:
+		return "="
 	}
 	return ""
 }
@@ -46,24 +49,30 @@ func (o op) orders() bool { return o >= opLess && o <= opAtLeast }
 
 func (o op) lists() bool { return o == opIn || o == opNotIn }
 
+// rangeMark stands between the ends of a range.
+const rangeMark = ".."
+
 // clause is one condition: field, operator, value or values.
 type clause struct {
-	field  fieldID
-	name   string // of the field
-	kind   kind
+	subject
 	op     op
 	values []operand
 }
 
 // holds reports whether a slot of an offer fits. What is not known never does.
-func (c *clause) holds(o *Offer, s *Slot) bool {
-	v := c.field.read(o, s)
+func (c *clause) holds(r *Row, s *Slot) bool {
+	v := c.read(r, s)
 	return v.known && c.accepts(&v)
 }
 
-// accepts judges a known value.
+// accepts judges a known value. Of a claim that is not registered, a word is in no order.
 func (c *clause) accepts(v *value) bool {
+	if c.kind == kindClaim && v.text != "" && (c.op.orders() || c.op == opRange) {
+		return false
+	}
 	switch c.op {
+	case opRange:
+		return c.values[0].order(v, c.kind) >= 0 && c.values[1].order(v, c.kind) <= 0
 	case opLess:
 		return c.values[0].order(v, c.kind) < 0
 	case opAtMost:
@@ -88,7 +97,7 @@ const far = 1000
 // distance says how far a value that the clause refuses is from one that it accepts: thousandths of what was asked for,
 // at most far.
 func (c *clause) distance(v *value) int64 {
-	if !v.known || !c.kind.form().ordered || c.kind == kindVersion {
+	if !v.known || !c.kind.form().ordered || c.kind == kindVersion || c.kind == kindClaim && v.text != "" {
 		return far
 	}
 	nearest := int64(far)
@@ -101,6 +110,9 @@ func (c *clause) distance(v *value) int64 {
 
 // text writes the clause in canonical form.
 func (c *clause) text() string {
+	if c.op == opRange {
+		return c.name + c.op.String() + c.values[0].show(c.kind) + rangeMark + c.values[1].show(c.kind)
+	}
 	if !c.op.lists() {
 		return c.name + c.op.String() + quote(c.values[0].show(c.kind))
 	}
@@ -156,24 +168,24 @@ func join(kind nodeKind, nodes []node) node {
 	return joined
 }
 
-func (n *node) holds(o *Offer, s *Slot) bool {
+func (n *node) holds(r *Row, s *Slot) bool {
 	switch n.kind {
 	case nodeAnd:
 		for i := range n.kids {
-			if !n.kids[i].holds(o, s) {
+			if !n.kids[i].holds(r, s) {
 				return false
 			}
 		}
 		return true
 	case nodeOr:
 		for i := range n.kids {
-			if n.kids[i].holds(o, s) {
+			if n.kids[i].holds(r, s) {
 				return true
 			}
 		}
 		return false
 	default:
-		return n.clause.holds(o, s)
+		return n.clause.holds(r, s)
 	}
 }
 

@@ -41,7 +41,16 @@ type MissedClause struct {
 // Explain asks a list of offers and tells how many each clause left, and which offer came nearest. Its last step always
 // leaves as many offers as Match would.
 func (q Query) Explain(offers []Offer) Funnel {
-	f := Funnel{Offers: len(offers)}
+	rows := make([]Row, len(offers))
+	for i := range offers {
+		rows[i].Offer = &offers[i]
+	}
+	return q.ExplainRows(rows)
+}
+
+// ExplainRows is Explain for rows; its last step leaves as many as MatchRow would.
+func (q Query) ExplainRows(rows []Row) Funnel {
+	f := Funnel{Offers: len(rows)}
 	var asks, counts []*node
 	for i := range q.nodes {
 		if q.nodes[i].counts() {
@@ -58,8 +67,8 @@ func (q Query) Explain(offers []Offer) Funnel {
 		f.Steps = append(f.Steps, FunnelStep{Clause: n.text(nodeClause)})
 	}
 	nearest := nearness{clauses: maxQueryClauses + 2}
-	for i := range offers {
-		p := newProbe(&offers[i], asks, counts)
+	for i := range rows {
+		p := newProbe(&rows[i], asks, counts)
 		passed := p.passed()
 		for k := range passed {
 			f.Steps[k].Left++
@@ -77,17 +86,17 @@ func (q Query) Explain(offers []Offer) Funnel {
 
 // probe is one offer with, for each slot, the set of asks that refuse it: a query has at most 64 clauses.
 type probe struct {
-	offer        *Offer
+	row          *Row
 	asks, counts []*node
 	slots        []Slot
 	refused      [MaxSlots]uint64
 }
 
-func newProbe(o *Offer, asks, counts []*node) *probe {
-	p := &probe{offer: o, asks: asks, counts: counts, slots: o.Slots[:min(len(o.Slots), MaxSlots)]}
+func newProbe(r *Row, asks, counts []*node) *probe {
+	p := &probe{row: r, asks: asks, counts: counts, slots: r.Offer.Slots[:min(len(r.Offer.Slots), MaxSlots)]}
 	for i := range p.slots {
 		for k, n := range asks {
-			if !n.holds(o, &p.slots[i]) {
+			if !n.holds(r, &p.slots[i]) {
 				p.refused[i] |= 1 << k
 			}
 		}
@@ -117,7 +126,7 @@ func (p *probe) passed() int {
 
 // free counts the free slots that would fit if the asks of a set were left out.
 func (p *probe) free(leftOut uint64) int {
-	if p.offer.State == OfferWithdrawn {
+	if p.row.Offer.State == OfferWithdrawn {
 		return 0
 	}
 	count := 0
@@ -155,7 +164,7 @@ func (p *probe) nearer(best *nearness, offer int) {
 		}
 		for k, n := range p.asks {
 			if p.refused[i]&(1<<k) != 0 {
-				d, _ := n.nearest(p.offer, &p.slots[i])
+				d, _ := n.nearest(p.row, &p.slots[i])
 				distance += d
 			}
 		}
@@ -184,14 +193,14 @@ func (b nearness) miss() *Miss {
 	m := &Miss{Offer: b.offer, Slot: slot.Index}
 	for k, n := range p.asks {
 		if p.refused[b.slot]&(1<<k) != 0 {
-			_, c := n.nearest(p.offer, slot)
-			m.Missed = append(m.Missed, MissedClause{Clause: n.text(nodeClause), Field: c.name, Value: c.field.read(p.offer, slot).show(c.kind)})
+			_, c := n.nearest(p.row, slot)
+			m.Missed = append(m.Missed, MissedClause{Clause: n.text(nodeClause), Field: c.name, Value: c.read(p.row, slot).show(c.kind)})
 		}
 	}
 	free := p.free(p.refused[b.slot])
 	if free == 0 {
 		why := "leased"
-		if p.offer.State == OfferWithdrawn {
+		if p.row.Offer.State == OfferWithdrawn {
 			why = string(OfferWithdrawn)
 		}
 		m.Missed = append(m.Missed, MissedClause{Clause: FreeNow, Value: why})
@@ -204,18 +213,18 @@ func (b nearness) miss() *Miss {
 
 // nearest returns how far a slot is from a node that refuses it, and the clause that came nearest: the sum over AND, the
 // least over OR.
-func (n *node) nearest(o *Offer, s *Slot) (int64, *clause) {
+func (n *node) nearest(r *Row, s *Slot) (int64, *clause) {
 	if n.kind == nodeClause {
-		v := n.clause.field.read(o, s)
+		v := n.clause.read(r, s)
 		return n.clause.distance(&v), &n.clause
 	}
 	var sum, least int64
 	var closest *clause
 	for i := range n.kids {
-		if n.kids[i].holds(o, s) {
+		if n.kids[i].holds(r, s) {
 			continue
 		}
-		d, c := n.kids[i].nearest(o, s)
+		d, c := n.kids[i].nearest(r, s)
 		sum += d
 		if closest == nil || d < least {
 			least, closest = d, c

@@ -140,6 +140,32 @@ func TestAMatchAllocatesOnlyItsSlots(t *testing.T) {
 	}
 }
 
+func TestAMatchOfARowAllocatesOnlyItsSlots(t *testing.T) {
+	r := fullRow()
+	r.Job = &market.JobShape{Slots: 1, DurationMs: 3_600_000, Image: "train"}
+	q := mustParse(t, "seen<7d total<=5 nvlink=true claim.paint=red start_time<=1m residency_proof>=address dph_per_tflop<1 image_digest=sha256:*")
+	if _, ok := q.MatchRow(r); !ok {
+		t.Fatal("the row does not match")
+	}
+	if n := testing.AllocsPerRun(100, func() { q.MatchRow(r) }); n > 1 {
+		t.Errorf("a match allocates %v times", n)
+	}
+	r.Offer.Slots[0].LeasedUntil = 1
+	if n := testing.AllocsPerRun(100, func() { q.MatchRow(r) }); n > 0 {
+		t.Errorf("a miss allocates %v times", n)
+	}
+}
+
+func BenchmarkMatchRow(b *testing.B) {
+	q := mustParse(b, "gpu_name=RTX_40* seen<7d total<=5 rtt<=40 dph=0.2..0.6")
+	r := fullRow()
+	r.Job = &market.JobShape{Slots: 1, DurationMs: 3_600_000}
+	b.ReportAllocs()
+	for b.Loop() {
+		q.MatchRow(r)
+	}
+}
+
 func BenchmarkMatch(b *testing.B) {
 	q := mustParse(b, "gpu_name=RTX_40* num_gpus>=2 gpu_ram>=24 dph<0.6 geolocation in [DE,NL]")
 	models := []string{"RTX_4090", "RTX_3060", "H100"}

@@ -172,25 +172,25 @@ func (p *queryParser) clause() (node, error) {
 	if p.clauses++; p.clauses > maxQueryClauses {
 		return node{}, p.fail("there are more than " + strconv.Itoa(maxQueryClauses) + " clauses")
 	}
-	start, name := p.at, p.name()
+	start := p.at
+	name := p.fieldName()
 	if name == "" {
 		return node{}, p.fail("the name of a field is expected")
 	}
-	p.at += len(name)
 	p.blanks()
 	operator, ok := p.operator()
 	if !ok {
 		p.at = start
 		return node{}, p.fail("no operator follows " + clip(name, 40) + "; put a value that has blanks into quotes")
 	}
-	field, row, err := fieldNamed(name)
+	about, err := subjectNamed(name)
 	if err != nil {
 		return node{}, err
 	}
-	c := clause{field: field, name: row.name, kind: row.kind, op: operator}
+	c := clause{subject: about, op: operator}
 	form := c.kind.form()
 	if operator.orders() && !form.ordered || operator.lists() && c.kind == kindSwitch {
-		return node{}, NewError(CodeBadUnit, "value", operator.String(), "field", row.name, "expects", form.expects)
+		return node{}, NewError(CodeBadUnit, "value", operator.String(), "field", c.name, "expects", form.expects)
 	}
 	if err := p.values(&c); err != nil {
 		return node{}, err
@@ -198,16 +198,60 @@ func (p *queryParser) clause() (node, error) {
 	if !p.atEnd() && !p.blanks() && !strings.ContainsRune(")|", rune(p.text[p.at])) {
 		return node{}, p.fail("a blank is missing; put a value that has such characters into quotes")
 	}
-	return node{clause: c, perSlot: field.perSlot()}, nil
+	return node{clause: c, perSlot: c.field.perSlot()}, nil
+}
+
+// fieldName reads the name of a field, or that of a claim with its prefix; "" where none comes next.
+func (p *queryParser) fieldName() string {
+	name := p.name()
+	p.at += len(name)
+	if name == "" || !strings.EqualFold(name+".", claimPrefix) || !p.take(".") {
+		return name
+	}
+	rest := p.text[p.at:]
+	end := strings.IndexFunc(rest, func(r rune) bool { return r == '=' || r == '!' || endsWord(r) })
+	if end < 0 {
+		end = len(rest)
+	}
+	p.at += end
+	return claimPrefix + rest[:end]
+}
+
+// wordOperator returns the operator that a word stands for.
+func wordOperator(word string) (op, bool) {
+	switch word {
+	case "in":
+		return opIn, true
+	case "notin", "nin":
+		return opNotIn, true
+	case "eq":
+		return opEqual, true
+	case "neq", "noteq":
+		return opNotEqual, true
+	case "lt":
+		return opLess, true
+	case "lte":
+		return opAtMost, true
+	case "gt":
+		return opMore, true
+	case "gte":
+		return opAtLeast, true
+	}
+	return 0, false
 }
 
 // operator reads the operator that comes next.
 func (p *queryParser) operator() (op, bool) {
-	switch p.name() {
-	case "in":
-		return opIn, p.take("in")
-	case "notin":
-		return opNotIn, p.take("notin")
+	word := p.name()
+	if word == "not" { // not in, not eq
+		p.at += len(word)
+		p.blanks()
+		word = "not" + p.name()
+		p.at -= len("not")
+	}
+	if o, ok := wordOperator(word); ok {
+		p.at += len(word)
+		return o, true
 	}
 	for _, o := range []struct {
 		text string
@@ -240,9 +284,12 @@ func (p *queryParser) values(c *clause) error {
 		if err != nil {
 			return err
 		}
+		if low, high, ranges := strings.Cut(word, rangeMark); ranges && c.op == opEqual && c.spans(low, high) {
+			return p.ends(c, low, high)
+		}
 		d, ok := c.kind.parseOperand(word)
-		if !ok {
-			return NewError(CodeBadUnit, "value", clip(word, 40), "field", c.name, "expects", c.kind.form().expects)
+		if !ok || c.kind == kindClaim && c.op.orders() && d.isWord {
+			return c.misfit(word)
 		}
 		c.values = append(c.values, d)
 		if !list {
@@ -256,6 +303,44 @@ func (p *queryParser) values(c *clause) error {
 			return p.fail("a comma or a closing bracket is expected")
 		}
 	}
+}
+
+// misfit says what a clause takes instead of a value.
+func (c *clause) misfit(value string) error {
+	return NewError(CodeBadUnit, "value", clip(value, 40), "field", c.name, "expects", c.kind.form().expects)
+}
+
+// spans reports whether two texts are the ends of a range: not where words can have dots.
+func (c *clause) spans(low, high string) bool {
+	if c.kind != kindClaim {
+		return c.kind.form().ordered
+	}
+	for _, end := range []string{low, high} {
+		if d, _ := kindClaim.parseOperand(end); d.isWord {
+			return false
+		}
+	}
+	return true
+}
+
+// ends reads a range. A unit behind the second end stands for both, where the first has none.
+func (p *queryParser) ends(c *clause, low, high string) error {
+	if strings.Trim(low, "0123456789.") == "" {
+		low += strings.TrimLeft(high, "0123456789.")
+	}
+	for _, end := range []string{low, high} {
+		d, ok := c.kind.parseOperand(end)
+		if !ok {
+			return c.misfit(end)
+		}
+		c.values = append(c.values, d)
+	}
+	a, b := c.values[0], c.values[1]
+	if a.num > b.num || a.version.compare(b.version, min(a.version.n, b.version.n)) > 0 {
+		return p.fail("a range goes from the lower value to the higher")
+	}
+	c.op = opRange
+	return nil
 }
 
 // endsWord reports whether a character ends a word that is not in quotes.

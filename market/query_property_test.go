@@ -29,6 +29,20 @@ func drawClause(t *rapid.T) string {
 		"cuda"+order()+pick("12", "12.4", "13.0"),
 		"ecc"+pick("=", "!=")+pick("true", "false"),
 		"image"+pick("=", "!=")+pick("train", "x"),
+		"dph="+pick("0.39", "0.2")+".."+pick("0.4", "2"),
+		"vram="+pick("6", "8", "20")+".."+pick("24", "48GB", "80GB"),
+		"cuda=12.."+pick("12.4", "13"),
+		"claim.feeds"+order()+pick("1", "2"),
+		"claim.feeds="+pick("1..2", "red", "r*"),
+		"nvlink"+pick("=", "!=")+"true",
+		"seen"+order()+pick("1h", "7d"),
+		"rtt"+order()+pick("10", "40ms"),
+		"source"+pick("=", "!=")+pick("owner", "snap*"),
+		"residency_proof"+order()+pick("claimed", "address", "round-trip"),
+		"total"+order()+pick("0.4", "1.2"),
+		"start_time"+order()+pick("0s", "10s"),
+		"dph_per_tflop<"+pick("0.005", "0.02"),
+		"within_km"+order()+pick("800", "5000"),
 	)
 }
 
@@ -66,7 +80,46 @@ func drawOffer(t *rapid.T) market.Offer {
 	o := marketOffer("attic", slots...)
 	o.Net.Country = rapid.SampledFrom([]string{"DE", "US", ""}).Draw(t, "country")
 	o.Prices.Slot = rapid.SampledFrom([]market.Rate{390_000, 400_000, 1_000_000}).Draw(t, "price")
+	o.Name = rapid.SampledFrom([]string{"attic", "barn"}).Draw(t, "name")
+	o.Rig[0] = rapid.Byte().Draw(t, "rig")
+	o.Net.Reach = rapid.SampledFrom([]string{"direct", "punched", "relayed", ""}).Draw(t, "reach")
+	if rapid.Bool().Draw(t, "claims") {
+		o.Claims = []market.Claim{{Name: "feeds", Int: point(rapid.Int64Range(1, 3).Draw(t, "feeds"))}, {Name: "nvlink", Bool: point(true)}}
+	} else if rapid.Bool().Draw(t, "words") {
+		o.Claims = []market.Claim{{Name: "feeds", Text: point("red")}}
+	}
+	if rapid.Bool().Draw(t, "pays") {
+		o.Pays = []market.PayMethod{{Name: "hand", Settles: rapid.SampledFrom([]market.Settling{"hand", "instant"}).Draw(t, "settles")}}
+	}
 	return o
+}
+
+// drawRow draws an offer as a renter sees it; some renters know nothing.
+func drawRow(t *rapid.T) market.Row {
+	o := drawOffer(t)
+	r := market.Row{Offer: &o}
+	if rapid.Bool().Draw(t, "timed") {
+		r.Now = 100 * 86_400_000
+	}
+	if rapid.Bool().Draw(t, "standing") {
+		r.Standing = &market.Standing{
+			Checked: rapid.Bool().Draw(t, "checked"), Leases: rapid.Int64Range(0, 2).Draw(t, "leases"),
+			FirstSeen: rapid.SampledFrom([]int64{0, 1, 90 * 86_400_000, 100*86_400_000 - 1000}).Draw(t, "seen"),
+			Heard:     rapid.SampledFrom([]int64{0, 100*86_400_000 - 5000}).Draw(t, "heard"),
+			Source:    rapid.SampledFrom([]string{"", "owner", "snapshot"}).Draw(t, "source"), Keeps: rapid.Bool().Draw(t, "keeps"),
+			Reached: rapid.SampledFrom([]string{"", "direct", "relayed"}).Draw(t, "reached"), AddressCountry: rapid.SampledFrom([]string{"", "DE", "US"}).Draw(t, "at"),
+		}
+		if rapid.Bool().Draw(t, "timed trip") {
+			r.Standing.RTT = point(rapid.SampledFrom([]int64{900, 9000, 41_000}).Draw(t, "rtt"))
+		}
+	}
+	if rapid.Bool().Draw(t, "job") {
+		r.Job = &market.JobShape{
+			Slots: rapid.IntRange(1, 2).Draw(t, "wanted"), DurationMs: 3_600_000, InMB: 100, KeptMB: 50,
+			Image: rapid.SampledFrom([]string{"", "train", "mine"}).Draw(t, "wanted image"),
+		}
+	}
+	return r
 }
 
 func TestCanonicalTextMeansTheSameQuery(t *testing.T) {
@@ -93,14 +146,14 @@ func TestTheLastStepOfAFunnelIsWhatMatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		offers := rapid.SliceOfN(rapid.Custom(drawOffer), 0, 6).Draw(t, "offers")
+		offers := rapid.SliceOfN(rapid.Custom(drawRow), 0, 6).Draw(t, "offers")
 		matches := 0
-		for _, o := range offers {
-			if _, ok := q.Match(o); ok {
+		for _, r := range offers {
+			if _, ok := q.MatchRow(r); ok {
 				matches++
 			}
 		}
-		f := q.Explain(offers)
+		f := q.ExplainRows(offers)
 		if f.Matches != matches || (f.Nearest == nil) != (matches == len(offers)) {
 			t.Fatalf("%q: %d match, the funnel says %+v", text, matches, f)
 		}
@@ -112,7 +165,7 @@ func TestTheLastStepOfAFunnelIsWhatMatches(t *testing.T) {
 			left = s.Left
 		}
 		if f.Nearest != nil {
-			if _, ok := q.Match(offers[f.Nearest.Offer]); ok || len(f.Nearest.Missed) == 0 {
+			if _, ok := q.MatchRow(offers[f.Nearest.Offer]); ok || len(f.Nearest.Missed) == 0 {
 				t.Fatalf("%q: the nearest miss is none: %+v", text, f)
 			}
 		}

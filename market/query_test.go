@@ -39,6 +39,19 @@ func TestWritesAQueryInCanonicalForm(t *testing.T) {
 		{"geolocation notin [ US , 'CA' ]", "geolocation notin [US,CA]"},
 		{"pcie_gen in [4,5]", "pcie_gen in [4,5]"},
 		{"rig_key=" + key, "rig_key=" + key},
+		{"dph=0.2..0.6 gpu_ram=24..48GB", "dph=0.20..0.60 gpu_ram=24GB..48GB"},
+		{"max_duration=2..8h cuda=12.1..12 cc='8..9'", "max_duration=2h..8h cuda=12.1..12 compute_cap=8..9"},
+		{"num_gpus=2..4", "num_gpus=2..4"},
+		{"rig=a..b claim.x=a..b claim.y=1..3", "rig=a..b claim.x=a..b claim.y=1..3"},
+		{"dph lte 0.6 gpu_ram gte 24 num_gpus gt 1 cc lt 9 ecc eq true rig neq x", "dph<=0.60 gpu_ram>=24GB num_gpus>1 compute_cap<9 ecc=true rig!=x"},
+		{"geo not in [DE] geo nin [NL] rig not eq a rig noteq b", "geolocation notin [DE] geolocation notin [NL] rig!=a rig!=b"},
+		{"inet_up>=100 inet_down>=0.5Gbit/s slot_up<1mbps", "inet_up>=100Mbit/s inet_down>=500Mbit/s slot_up<1Mbit/s"},
+		{"rtt<=40 ping<250us", "rtt<=40ms rtt<0.25ms"},
+		{"tflops>=82.6 flops_usd>1pflops", "tflops>=82.6TFLOPS tflop_per_dph>1000TFLOPS"},
+		{"max_unattended=UNLIMITED credit<unlimited", "max_unattended=unlimited credit<unlimited"},
+		{"residency_proof>=Address residency!=refuted", "residency_proof>=address residency_proof!=refuted"},
+		{"claim.nvlink=true bw_nvlink>=300 claim.Paint=red claim.feeds>=2", "nvlink=true nvlink_bw>=300 claim.paint=red claim.feeds>=2"},
+		{"total<=5 seen>=7d checked=true start<=1m", "total<=5.00 seen>=7d checked=true start_time<=1m"},
 		{"gpu=A OR gpu=B ecc=true", "gpu_name=A OR gpu_name=B ecc=true"},
 		{"gpu=A|gpu=B", "gpu_name=A OR gpu_name=B"},
 		{"(gpu=A OR gpu=B) ecc=true", "(gpu_name=A OR gpu_name=B) ecc=true"},
@@ -64,9 +77,27 @@ func TestRefusesAQueryThatIsWrong(t *testing.T) {
 		args string // name=value; of all that matter
 	}{
 		{"gpu_nam=RTX_4090", market.CodeUnknownField, "field=gpu_nam nearest=gpu_name"},
-		{"price<1", market.CodeUnknownField, "field=price nearest=driver"},
+		{"price<1", market.CodeUnknownField, "field=price nearest=dph"},
 		{"vrma>3", market.CodeUnknownField, "field=vrma nearest=gpu_ram"},
-		{"external=false", market.CodeUnknownField, "field=external"},
+		{"external=false", market.CodeUnknownField, "field=external nearest=reach"},
+		{"reliability>0.9", market.CodeUnknownField, "field=reliability nearest=seen"},
+		{"claim.", market.CodeBadQuery, "at=character 1"},
+		{"claim.=1", market.CodeUnknownField, "field=claim."},
+		{"claims.x=1", market.CodeBadQuery, "at=character 1"},
+		{"claim.x>=red", market.CodeBadUnit, "value=red field=claim.x"},
+		{"dph=0.6..0.2", market.CodeBadQuery, "why=a range goes from the lower value to the higher"},
+		{"cuda=13..12.4", market.CodeBadQuery, "why=a range goes"},
+		{"dph=0.2..", market.CodeBadUnit, "field=dph"},
+		{"dph=..2", market.CodeBadUnit, "field=dph"},
+		{"dph!=0.2..0.6", market.CodeBadUnit, "value=0.2..0.6 field=dph"},
+		{"dph in [0.2..0.6]", market.CodeBadUnit, "value=0.2..0.6"},
+		{"ecc=true..false", market.CodeBadUnit, "value=true..false"},
+		{"gpu_ram=24W..48", market.CodeBadUnit, "value=24W"},
+		{"compute_cap>610", market.CodeBadUnit, "value=610 field=compute_cap expects=it takes a number such as 8.9, below 100"},
+		{"inet_down>=100MB/s", market.CodeBadUnit, "value=100MB/s field=inet_down"},
+		{"residency_proof>=sure", market.CodeBadUnit, "value=sure field=residency_proof"},
+		{"geo not [DE]", market.CodeBadQuery, "at=character 1"},
+		{"duration>24", market.CodeBadUnit, "value=24 field=max_duration"},
 		{"gpu_ram>=24W", market.CodeBadUnit, "value=24W field=gpu_ram expects=it takes memory such as 24, 24GB or 512MB"},
 		{"vram>=lots", market.CodeBadUnit, "value=lots field=gpu_ram"},
 		{"gpu_power>1.0000001W", market.CodeBadUnit, "field=gpu_power"},
@@ -180,8 +211,12 @@ func FuzzParseQuery(f *testing.F) {
 	for _, field := range market.Fields() {
 		f.Add(field.Example)
 	}
+	f.Add("dph=0.2..0.6 cuda=12.1..12.6 gpu_ram=24..48GB claim.x=1..2 claim.y!='a..b' max_duration=2..8h")
+	f.Add("seen>=7d total<=5 residency_proof>=address within_km<=800 rtt<=40 geo not in [DE] dph lte 1")
 	f.Add(`(gpu_name="RTX 4090" OR gpu=H100*) geolocation notin [DE,'N L'] | dph<=0.6`)
 	offer := marketOffer("attic", marketSlot(0, "RTX_4090", 24564), marketSlot(1, "RTX_3060", 12288))
+	row := fullRow()
+	row.Job = &market.JobShape{Slots: 1, DurationMs: 3_600_000, Image: "train"}
 	f.Fuzz(func(t *testing.T, text string) {
 		q, err := market.ParseQuery(text)
 		if err != nil {
@@ -199,6 +234,10 @@ func FuzzParseQuery(f *testing.F) {
 		if funnel := q.Explain([]market.Offer{offer}); (funnel.Matches == 1) != ok || (funnel.Nearest == nil) != ok {
 			t.Fatalf("%q: Match says %v, Explain %+v", text, ok, funnel)
 		}
+		_, ok = q.MatchRow(row)
+		if funnel := q.ExplainRows([]market.Row{row}); (funnel.Matches == 1) != ok || (funnel.Nearest == nil) != ok {
+			t.Fatalf("%q: MatchRow says %v, ExplainRows %+v", text, ok, funnel)
+		}
 	})
 }
 
@@ -211,5 +250,5 @@ func ExampleParseQuery() {
 	// Output:
 	// gpu_name=RTX_4090 gpu_ram>=24GB dph<0.60 geolocation in [DE,NL] <nil>
 	// there is no field gpu_nam
-	// did you mean gpu_name? `haggle offers --help` lists all fields
+	// did you mean gpu_name? `haggle fields` lists all fields
 }

@@ -25,6 +25,11 @@ const (
 	kindVersion             // numbers with dots between them
 	kindSwitch              // 1 is true, 0 is false
 	kindKey                 // a peer id
+	kindBits                // bits a second
+	kindDelay               // microseconds
+	kindSpeed               // thousandths of a TFLOPS
+	kindProof               // a ResidencyLevel
+	kindClaim               // what an unregistered claim says: a number or a word
 )
 
 // form is how the values of a kind are written. The base is the unit in which they are kept.
@@ -34,6 +39,7 @@ type form struct {
 	expects string // a sentence for those who wrote something else
 	ordered bool   // < and > make sense
 	exact   bool   // finer than the base is refused, not rounded
+	below   int64  // a number from here on is a mistake; 0 for no such bound
 	digits  int    // digits after the point when a value is written in its main unit
 	suffix  string // of the main unit
 	units   []unit
@@ -56,7 +62,7 @@ func (k kind) form() form {
 		}
 	case kindTenth:
 		return form{
-			name: "number", expects: "it takes a number such as 8.9", ordered: true, exact: true, digits: 1,
+			name: "number", expects: "it takes a number such as 8.9, below 100", ordered: true, exact: true, digits: 1, below: 1000,
 			units: []unit{{"", 10, 1}},
 		}
 	case kindMemory:
@@ -78,7 +84,7 @@ func (k kind) form() form {
 		return form{name: "money", bare: "offer's currency", expects: "it takes an amount such as 0.40, at most six digits after the point", ordered: true}
 	case kindTime:
 		return form{
-			name: "time", expects: "it takes a time with its unit, such as 90s, 10m, 2h or 7d", ordered: true, exact: true,
+			name: "time", expects: "it takes a time with its unit, such as 90s, 10m, 2h or 7d, or unlimited", ordered: true, exact: true,
 			units: []unit{{"ms", 1, 1}, {"s", 1000, 1}, {"m", 60_000, 1}, {"h", msPerHour, 1}, {"d", 24 * msPerHour, 1}},
 		}
 	case kindVersion:
@@ -87,8 +93,50 @@ func (k kind) form() form {
 		return form{name: "true or false", expects: "it takes true or false, with = and !="}
 	case kindKey:
 		return form{name: "key", expects: "it takes a whole key such as 12D3KooW…, with =, !=, in and notin"}
+	default:
+		return k.lateForm()
+	}
+}
+
+// lateForm is form for the kinds that only some fields have.
+func (k kind) lateForm() form {
+	switch k {
+	case kindBits:
+		return form{
+			name: "bandwidth", bare: "Mbit/s", expects: "it takes a bandwidth such as 100, 100Mbit/s or 1Gbit/s; MB/s is 8 Mbit/s", ordered: true, digits: 6, suffix: "Mbit/s",
+			units: bitUnits(),
+		}
+	case kindDelay:
+		return form{
+			name: "delay", bare: "ms", expects: "it takes a time such as 40, 40ms, 250us or 1s", ordered: true, exact: true, digits: 3, suffix: "ms",
+			units: []unit{{"", 1000, 1}, {"us", 1, 1}, {"ms", 1000, 1}, {"s", 1_000_000, 1}},
+		}
+	case kindSpeed:
+		return form{
+			name: "speed", bare: "TFLOPS", expects: "it takes a speed such as 82.6, 82.6TFLOPS or 1PFLOPS", ordered: true, digits: 3, suffix: "TFLOPS",
+			units: []unit{{"", 1000, 1}, {"gflops", 1, 1}, {"tflops", 1000, 1}, {"pflops", 1_000_000, 1}},
+		}
+	case kindProof:
+		return form{name: "proof", expects: "it takes refuted, claimed, address or round-trip, from the least", ordered: true}
+	case kindClaim:
+		return form{name: "any", expects: "it takes a whole number, or a word with =, !=, in and notin", ordered: true}
 	}
 	return form{}
+}
+
+// bitUnits are powers of ten. None is of bytes: capitals do not matter, and what Mb/s means to one is MB/s to another.
+func bitUnits() []unit {
+	return []unit{
+		{"", 1_000_000, 1},
+		{"bit/s", 1, 1},
+		{"bps", 1, 1},
+		{"kbit/s", 1000, 1},
+		{"kbps", 1000, 1},
+		{"mbit/s", 1_000_000, 1},
+		{"mbps", 1_000_000, 1},
+		{"gbit/s", 1_000_000_000, 1},
+		{"gbps", 1_000_000_000, 1},
+	}
 }
 
 // memoryUnits are powers of two, whatever they are called: memory is sold so.
@@ -129,6 +177,7 @@ type operand struct {
 	word    pattern
 	version version
 	key     Key
+	isWord  bool // of an unregistered claim: only the word counts
 }
 
 // parseOperand reads a value as the kind wants it; false if it does not fit.
@@ -137,8 +186,21 @@ func (k kind) parseOperand(text string) (operand, bool) {
 	case kindWord:
 		return operand{word: newPattern(text)}, true
 	case kindMoney:
+		if strings.EqualFold(text, unlimited) {
+			return operand{num: endless}, true
+		}
 		m, err := ParseMicro(text)
 		return operand{num: int64(m)}, err == nil
+	case kindTime:
+		if strings.EqualFold(text, unlimited) {
+			return operand{num: endless}, true
+		}
+	case kindProof:
+		level := slices.Index(residencyLevels(), ResidencyLevel(strings.ToLower(text)))
+		return operand{num: int64(level)}, level >= 0
+	case kindClaim:
+		n, err := strconv.ParseInt(text, 10, 64)
+		return operand{num: n, word: newPattern(text), isWord: err != nil || strconv.FormatInt(n, 10) != text}, true
 	case kindVersion:
 		v, rest := parseVersion(text)
 		return operand{version: v}, v.n > 0 && rest == ""
@@ -150,20 +212,30 @@ func (k kind) parseOperand(text string) (operand, bool) {
 	case kindKey:
 		key, err := ParseKey(text)
 		return operand{key: key}, err == nil
-	default:
-		n, ok := k.form().parseNumber(text)
-		return operand{num: n}, ok
 	}
+	n, ok := k.form().parseNumber(text)
+	return operand{num: n}, ok
 }
+
+// unlimited is how a limit that is none is written.
+const unlimited = "unlimited"
 
 // show writes an operand so that parseOperand reads the same again.
 func (d operand) show(k kind) string {
 	switch k {
-	case kindWord:
+	case kindWord, kindClaim:
 		return d.word.typed
+	case kindProof:
+		return string(residencyLevels()[d.num])
 	case kindMoney:
+		if d.num == endless {
+			return unlimited
+		}
 		return Micro(d.num).String()
 	case kindTime:
+		if d.num == endless {
+			return unlimited
+		}
 		return showTime(d.num)
 	case kindVersion:
 		return d.version.String()
@@ -182,7 +254,7 @@ func (d *operand) matches(v *value, k kind) bool {
 	switch k {
 	case kindWord:
 		for i := range v.images {
-			if d.word.match(v.images[i].Name) {
+			if v.digests && d.word.match(v.images[i].Digest) || !v.digests && d.word.match(v.images[i].Name) {
 				return true
 			}
 		}
@@ -191,6 +263,11 @@ func (d *operand) matches(v *value, k kind) bool {
 		return v.version.compare(d.version, d.version.n) == 0
 	case kindKey:
 		return v.key == d.key
+	case kindClaim:
+		if v.text != "" {
+			return d.word.match(v.text)
+		}
+		return !d.isWord && v.num == d.num
 	default:
 		return v.num == d.num
 	}
@@ -246,7 +323,7 @@ func (f form) scale(digits int64, u unit, places int) (int64, bool) {
 	if remainder >= divisor-remainder {
 		n++
 	}
-	return int64(n), true
+	return int64(n), f.below == 0 || int64(n) < f.below
 }
 
 // showDecimal writes n ÷ 10^digits without zeros at the end.

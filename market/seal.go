@@ -26,6 +26,7 @@ const (
 	KindNotice    Kind = "notice"
 	KindGuarantee Kind = "guarantee"
 	KindDispute   Kind = "dispute"
+	KindMembers   Kind = "members"
 
 	RoleRig       Role = "rig"
 	RoleRenter    Role = "renter"
@@ -104,10 +105,13 @@ func (s Sealed) SignedBy(role Role) bool {
 func (s Sealed) Encode() []byte { return encode(s) }
 
 // DecodeSealed reads a record's envelope. It checks form and bounds, not signatures.
-func DecodeSealed(data []byte) (Sealed, error) {
+func DecodeSealed(data []byte) (Sealed, error) { return decodeEnvelope(data, MaxRecord) }
+
+// decodeEnvelope is DecodeSealed for a record of at most limit bytes.
+func decodeEnvelope(data []byte, limit int) (Sealed, error) {
 	var s Sealed
-	if len(data) > MaxRecord {
-		return s, NewError(CodeTooLarge, "limit", strconv.Itoa(MaxRecord))
+	if len(data) > limit {
+		return s, NewError(CodeTooLarge, "limit", strconv.Itoa(limit))
 	}
 	if err := decodeStrict(data, &s); err != nil {
 		return s, err

@@ -1,6 +1,7 @@
 package market
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"slices"
 )
@@ -54,6 +55,8 @@ type Terms struct {
 	Idle      *IdleStop `cbor:"28,keyasint,omitempty"` // as in the bid
 	Deputies  []Key     `cbor:"29,keyasint,omitempty"` // as in the bid
 	Guarantee Hash      `cbor:"30,keyasint,omitzero"`  // as in the bid
+	// Residency is that of the bid: the rig signs that it stands in one of the countries.
+	Residency *Residency `cbor:"31,keyasint,omitempty"`
 }
 
 // Grant fills in the terms for a bid that Admit and Pick have let pass.
@@ -64,7 +67,7 @@ func Grant(o Offer, b Bid, bid Hash, slots []Slot, now int64, nonce Nonce) Terms
 		Issued: now, HoldMs: HoldMs, NoticeMs: o.Rules.NoticeMs,
 		FirstMs: o.Rules.FirstMs, IntervalMs: b.IntervalMs, GraceMs: o.Rules.GraceMs, Limits: b.Limits, Job: b.Job,
 		Simulated: o.Simulated, Nonce: nonce, Egress: o.Rules.Egress, Upload: b.Upload,
-		Pay: b.Pay, Idle: b.Idle, Deputies: b.Deputies, Guarantee: b.Guarantee,
+		Pay: b.Pay, Idle: b.Idle, Deputies: b.Deputies, Guarantee: b.Guarantee, Residency: b.Residency,
 	}
 	t.PrepareMs = PrepareFor(o, len(slots), b.Upload)
 	t.Resources.DiskMB = o.DiskMB(len(slots), b.Resources.DiskMB)
@@ -160,7 +163,7 @@ func (t Terms) validate() error {
 	case t.Limits.UnsignedMs <= 0 || t.Limits.UnattendedMs < Unlimited || t.Limits.Credit < Unlimited:
 		return bad("its limits are out of range")
 	}
-	if why := checkParties(t.Pay, t.Idle, t.Deputies, t.Renter); why != "" {
+	if why := cmp.Or(checkParties(t.Pay, t.Idle, t.Deputies, t.Renter), t.Residency.validate()); why != "" {
 		return bad(why)
 	}
 	for _, ms := range []int64{t.HoldMs, t.PrepareMs, t.NoticeMs, t.FirstMs, t.IntervalMs, t.GraceMs} {
@@ -201,6 +204,7 @@ func CheckGrant(t Terms, o Offer, b Bid, bid Hash, now int64) error {
 		{"idle stop", sameIdle(t.Idle, b.Idle)},
 		{"deputies", slices.Equal(t.Deputies, b.Deputies)},
 		{"guarantee", t.Guarantee == b.Guarantee},
+		{"residency", t.Residency.equal(b.Residency)},
 		{"simulated", t.Simulated == o.Simulated},
 		{"egress", t.Egress == o.Rules.Egress},
 		{"upload", t.Upload == b.Upload},

@@ -55,6 +55,7 @@ type Lease struct {
 	Pay      *Pay             `json:"pay,omitempty"`
 	Alerts   []Alert          `json:"alerts,omitempty"`
 	Idle     *market.IdleStop `json:"stop_idle,omitempty"`
+	Place    *Residency       `json:"residency,omitempty" doc:"where the job may run, as both signed; absent for anywhere"`
 	Deputies []string         `json:"deputies,omitempty" doc:"keys that may sign, pay and collect for the renter"`
 	Serves   string           `json:"serves,omitempty" doc:"key of the agent for which this one is the lease's deputy"`
 	SignedBy string           `json:"signed_by,omitempty" doc:"deputy where the newest receipt was signed by one"`

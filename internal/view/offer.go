@@ -19,7 +19,7 @@ func MoneyOf(m market.Micro, currency string) Money {
 	return Money{Micro: int64(m), Text: m.String(), Currency: market.Printable(currency)}
 }
 
-// Offer is one offer as a list shows it. Everything in it is claimed by the rig.
+// Offer is one offer as a list shows it. Everything in it is claimed by the rig, but for what stands behind Source.
 type Offer struct {
 	ID          string             `json:"id" doc:"first digits of the offer's hash; changes when the rig renews it"`
 	Hash        string             `json:"hash"`
@@ -51,10 +51,60 @@ type Offer struct {
 	Simulated   bool               `json:"simulated"`
 	Rentable    bool               `json:"rentable" doc:"bids are taken; otherwise the cards are only shown"`
 	ExpiresIn   int64              `json:"expires_in_s"`
-	Source      string             `json:"source" doc:"claimed: nobody but the rig says so"`
+	Claims      []Claim            `json:"claims,omitempty" doc:"what only the owner or a maker can state"`
+	Source      string             `json:"source" doc:"who told this agent: owner, snapshot for another's shelf, remembered for its own disk; claimed where it does not say"`
+	AgeS        *int64             `json:"age_s,omitempty" doc:"since the owner's word was last had; absent where it is unknown"`
+	Sources     int64              `json:"sources,omitempty" doc:"that hold the offer"`
+	SeenS       *int64             `json:"seen_s,omitempty" doc:"since its owner was first seen; absent where it is unknown"`
+	GivenName   string             `json:"given_name,omitempty" doc:"that you gave the rig or its owner"`
+	RTTMs       *float64           `json:"rtt_ms,omitempty" doc:"shortest round trip; absent where it is unknown"`
+	Leases      int64              `json:"leases,omitempty" doc:"that you had with its owner"`
+	Checked     bool               `json:"checked,omitempty" doc:"you measured a card, and its speed was as claimed"`
+	Residency   string             `json:"residency_proof,omitempty" doc:"what speaks for its country: refuted, claimed, address or round-trip"`
+	Total       *Money             `json:"total,omitempty" doc:"whole price of your job: slots, disk and traffic for its time"`
+	StartS      *int64             `json:"start_s,omitempty" doc:"until your job starts, rounded up; absent where it is unknown"`
+	Why         *Why               `json:"why,omitempty"`
 	SlotDetail  []market.Slot      `json:"slot_detail,omitempty"`
 	Host        market.HostFacts   `json:"host,omitzero"`
 	Rules       market.Rules       `json:"rules,omitzero"`
+}
+
+// OfferOfRow makes the view of an offer as one renter sees it, with the free slots that match a query. detail adds slots, host and rules.
+func OfferOfRow(r market.Row, hash market.Hash, free []uint8, detail bool) Offer {
+	v := OfferOf(*r.Offer, hash, free, time.UnixMilli(r.Now), detail)
+	why := WhyOf(market.Why(r))
+	v.Why, v.Residency = &why, string(r.Residency())
+	if total, known := r.Total(); known {
+		m := MoneyOf(total, r.Offer.Prices.Currency)
+		v.Total = &m
+	}
+	if ms, known := r.StartMs(); known {
+		v.StartS = seconds(ms + 999)
+	}
+	s := r.Standing
+	if s == nil {
+		return v
+	}
+	v.Sources, v.GivenName, v.Leases, v.Checked = s.Sources, market.Printable(s.Name), s.Leases, s.Checked
+	if s.Source != "" {
+		v.Source = market.Printable(s.Source)
+	}
+	if s.Heard > 0 {
+		v.AgeS = seconds(r.Now - s.Heard)
+	}
+	if s.FirstSeen > 0 {
+		v.SeenS = seconds(r.Now - s.FirstSeen)
+	}
+	if s.RTT != nil {
+		ms := float64(*s.RTT) / 1000
+		v.RTTMs = &ms
+	}
+	return v
+}
+
+func seconds(ms int64) *int64 {
+	s := max(0, ms) / 1000
+	return &s
 }
 
 // OfferOf makes the view of an offer with the free slots that match a query. detail adds slots, host and rules.
@@ -80,6 +130,9 @@ func OfferOf(o market.Offer, hash market.Hash, free []uint8, now time.Time, deta
 	v.Pays, v.OnCredit = append([]market.PayMethod{}, o.Pays...), o.Rules.Credit != 0
 	if o.History != nil {
 		v.Shown = o.History.Count
+	}
+	for _, c := range o.Claims {
+		v.Claims = append(v.Claims, Claim{Name: market.Printable(c.Name), Text: c.Show(), Registered: c.IsRegistered()})
 	}
 	v.Protections, v.Weak = o.Host.Protections, o.Host.Weak // names, by the offer's own rules
 	v.count(o, first.Model, free)

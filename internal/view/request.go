@@ -2,35 +2,6 @@ package view
 
 import "haggle/market"
 
-// OfferQuery asks for offers.
-type OfferQuery struct {
-	Query   string `json:"query"`   // empty for all
-	Sort    string `json:"sort"`    // a field's name, with a trailing - for descending; empty for the default order
-	Explain bool   `json:"explain"` // also say what each clause left
-}
-
-// OfferList answers an OfferQuery.
-type OfferList struct {
-	Offers []Offer `json:"offers"`
-	Known  int     `json:"known" doc:"offers known before the query"`
-	Rigs   int     `json:"rigs" doc:"rigs that answered"`
-	Reason string  `json:"reason,omitempty" doc:"why the list may be short: no peer answers, a lookup ran out of time"`
-	Funnel *Funnel `json:"funnel,omitempty"`
-}
-
-// Funnel says how many offers each clause of a query left, in order.
-type Funnel struct {
-	Known   int          `json:"known"`
-	Steps   []FunnelStep `json:"steps"`
-	Nearest string       `json:"nearest,omitempty" doc:"the offer that misses by least, and by what"`
-}
-
-// FunnelStep is one clause.
-type FunnelStep struct {
-	Clause string `json:"clause"`
-	Left   int    `json:"left"`
-}
-
 // PayNone is the Pay of a bid that is owed and settled later.
 const PayNone = "none"
 
@@ -52,6 +23,7 @@ type BidRequest struct {
 	StopIdle  *market.IdleStop `json:"stop_idle,omitempty" doc:"ends the job when its cards do nothing for so long"`
 	Deputies  bool             `json:"deputies,omitempty" doc:"this agent's deputies may sign, pay and collect"`
 	Guarantee []byte           `json:"guarantee,omitempty" doc:"a sealed guarantee for what the lease may owe"`
+	Residency *Residency       `json:"residency,omitempty" doc:"where the job may run; absent for anywhere"`
 
 	Name       string      `json:"name,omitempty" doc:"[a-z0-9][a-z0-9-]{0,31}, unlike that of any other lease that is not over"`
 	Labels     []string    `json:"labels,omitempty"`

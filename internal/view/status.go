@@ -11,6 +11,9 @@ type Network struct {
 	Reason string   `json:"reason,omitempty" doc:"why it is not ready"`
 	Peers  int      `json:"peers"`
 	Table  int      `json:"routing_table"`
+	Reach  *Reach   `json:"reach,omitempty"`
+
+	Sources []PeerSource `json:"sources,omitempty" doc:"where the first peers come from"`
 }
 
 // Peer is another program of the network.
@@ -60,6 +63,8 @@ type RigStatus struct {
 
 	Pays     []market.PayMethod `json:"pays,omitempty" doc:"ways in which leases can be paid ahead"`
 	Credit   MoneyLimit         `json:"credit" doc:"of a trusted owner who has no other, and what all owe now"`
+	Visible  *Visible           `json:"visible,omitempty" doc:"what strangers showed of the rig's offer, when they were last asked"`
+	Blocked  int                `json:"blocked,omitempty" doc:"keys, owners and networks that may not call"`
 	Images   []string           `json:"images"`
 	Warnings []string           `json:"warnings,omitempty" doc:"what keeps the rig from doing all that it was told to, a sentence each"`
 }
