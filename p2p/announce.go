@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	announceValidity = 30 * time.Minute // protocol: the peers that keep an announcement drop it after this
-	announceEvery    = 10 * time.Minute
+	announceValidity = time.Hour // protocol: the peers that keep an announcement drop it after this
+	announceEvery    = 20 * time.Minute
 	announceTimeout  = time.Minute // one bucket
 	announceAtOnce   = 4           // buckets
 	minAnnounceRetry = 2 * time.Second
@@ -23,7 +23,7 @@ const (
 )
 
 // Announce replaces the set of buckets in which this node is found. New ones are told to the network at once, or as soon
-// as the node has joined it, and all again every 10 minutes. One that was left out is found for up to 30 minutes more:
+// as the node has joined it, and all again every 20 minutes. One that was left out is found for up to an hour more:
 // the DHT cannot take back.
 func (n *Node) Announce(buckets []string) {
 	set := slices.Compact(slices.Sorted(slices.Values(buckets)))
@@ -43,7 +43,7 @@ func (n *Node) Announce(buckets []string) {
 func (n *Node) wantedBuckets() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.wanted
+	return n.reach.also(n.wanted)
 }
 
 // keepAnnounced tells the network every bucket whose time has come.
@@ -89,9 +89,11 @@ func (n *Node) announceDue(ctx context.Context, told map[string]time.Time, alone
 			delete(told, bucket)
 		}
 	}
+	n.held.forget(func(bucket string) bool { return !slices.Contains(wanted, bucket) })
+	moved := n.reach.movedAt()
 	var due []string
 	for _, bucket := range wanted {
-		if at, ok := told[bucket]; !ok || time.Since(at) > announceEvery/2 {
+		if at, ok := told[bucket]; !ok || time.Since(at) > announceEvery/2 || at.Before(moved) {
 			due = append(due, bucket)
 		}
 	}
@@ -126,7 +128,10 @@ func (n *Node) announce(ctx context.Context, bucket string, alone bool) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, announceTimeout)
 	defer cancel()
-	return n.dht.Provide(ctx, key, !alone)
+	if err := n.dht.Provide(ctx, key, false); err != nil || alone {
+		return err // it is kept here for those who ask this node
+	}
+	return n.tellKeepers(ctx, bucket, key.Hash())
 }
 
 // bucketKey names a bucket in the DHT: the SHA-256 of its canonical text.

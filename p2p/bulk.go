@@ -54,7 +54,7 @@ func (n *Node) OpenBulk(ctx context.Context, key market.Key, proto Protocol) (*S
 		return n.Open(ctx, key, proto) // it says what is wrong
 	}
 	addrs := tcpAddrs(n.host.Peerstore().Addrs(id))
-	if len(addrs) == 0 {
+	if len(addrs) == 0 || n.reach.punches.through(id) { // TCP has no hole where QUIC has one
 		return n.Open(ctx, key, proto)
 	}
 	s, release, err := n.bulk.open(ctx, peer.AddrInfo{ID: id, Addrs: addrs}, proto)
@@ -139,12 +139,17 @@ func (b *bulk) start() error {
 	if err != nil {
 		return err
 	}
+	names, err := resolverOption(b.cfg)
+	if err != nil {
+		return err
+	}
 	b.host, err = libp2p.New(append(
 		options,
+		names,
 		libp2p.Security(tls.ID, tls.New),
 		libp2p.Security(noise.ID, noise.New),
 		libp2p.Transport(tcp.NewTCPTransport),
-		libp2p.ConnectionGater(gater{loopback: market.IsLab(b.cfg.Network)}),
+		libp2p.ConnectionGater(newGater(b.cfg)),
 		libp2p.DisableRelay(),
 		libp2p.DisableIdentifyAddressDiscovery(),
 		libp2p.AddrsFactory(func([]multiaddr.Multiaddr) []multiaddr.Multiaddr { return b.addrs() }),
@@ -178,12 +183,35 @@ func (b *bulk) drop(id peer.ID) {
 	}
 }
 
+// lose closes the connection to a peer that gives no sign of life: its streams end, and are opened again by whoever needs them.
+func (b *bulk) lose(id peer.ID) {
+	b.mu.Lock()
+	h := b.host
+	if b.closed {
+		h = nil
+	}
+	b.mu.Unlock()
+	if h != nil {
+		_ = h.Network().ClosePeer(id)
+	}
+}
+
 // bar keeps a peer from being tried for a while.
 func (b *bulk) bar(id peer.ID, yes bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if p := b.peers[id]; yes && p != nil {
 		p.barred = time.Now().Add(bulkPause)
+	}
+}
+
+// hangUp closes the connections of a peer at once.
+func (b *bulk) hangUp(id peer.ID) {
+	b.mu.Lock()
+	h := b.host
+	b.mu.Unlock()
+	if h != nil {
+		_ = h.Network().ClosePeer(id) // it may be gone already
 	}
 }
 

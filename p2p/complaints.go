@@ -83,3 +83,24 @@ func hostile(code market.Code) bool {
 	}
 	return false
 }
+
+// demerits is how much worse a peer is thought of for a fault of its own. What honest programs do on poor lines or beside newer ones
+// weighs little.
+func demerits(code market.Code) float64 {
+	switch code {
+	case market.CodeBadSignature:
+		return 20
+	case market.CodeBadEncoding, market.CodeTooLarge:
+		return 10
+	case market.CodeBadRecord, market.CodeWrongNetwork, market.CodeUnexpected:
+		return 5
+	case market.CodeNotYours:
+		return 2
+	case market.CodeTooSlow:
+		return 0.5
+	}
+	return 0
+}
+
+// floods is the demerit of a stream beyond the peer's own limits. Whoever waits as long as it is told never gets one again.
+const floods = 0.25

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/netip"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -25,6 +26,9 @@ const (
 	LeaseProtocol  Protocol = "/haggle/lease/1"  // bid, grant, receipts, notices
 	TunnelProtocol Protocol = "/haggle/tunnel/1" // logs, images, and paths to the doors of jobs
 	DeputyProtocol Protocol = "/haggle/deputy/1" // leases that an agent hands to its deputies
+
+	SnapshotProtocol Protocol = "/haggle/snapshot/1" // offers that a program has learnt of
+	MembersProtocol  Protocol = "/haggle/members/1"  // who belongs to a private network
 )
 
 // Mode says whether a node answers the DHT's questions.
@@ -54,6 +58,16 @@ type Config struct {
 	Log       *slog.Logger       // default: none
 
 	DialTimeout time.Duration // for a peer's known addresses; default 1.5 s
+
+	Sources Sources
+	Reach   Reach
+	Access  Access
+	Members Members // who belongs to it, where the network is private
+
+	members *members                    // made of Members by complete
+	access  *access                     // made of Access by complete
+	place   func(market.Key) netip.Addr // where peers call from, in tests
+	reacher *reacher                    // of the one node that is made of it
 }
 
 // Limit bounds what peers may ask of one protocol's handler. Rate, Idle and Lifetime are without bound when zero.
@@ -83,6 +97,9 @@ func defaultLimits() map[Protocol]Limit {
 		LeaseProtocol:  {Streams: 256, PerPeer: 32, Rate: 4, Burst: 32, Idle: 30 * time.Minute, Relayed: true},
 		TunnelProtocol: {Streams: 1024, PerPeer: 128, Rate: 64, Burst: 128},
 		DeputyProtocol: {Streams: 64, PerPeer: 8, Rate: 4, Burst: 64, Idle: 30 * time.Second, Lifetime: time.Minute, Relayed: true},
+
+		SnapshotProtocol: {Streams: 64, PerPeer: 4, Rate: 2, Burst: 16, Idle: 10 * time.Second, Lifetime: time.Minute, Relayed: true},
+		MembersProtocol:  {Streams: 32, PerPeer: 2, Rate: 1, Burst: 4, Idle: 10 * time.Second, Lifetime: 30 * time.Second, Relayed: true},
 	}
 }
 
@@ -114,7 +131,22 @@ func (c Config) complete() (Config, error) {
 	if c.DialTimeout <= 0 {
 		c.DialTimeout = dialTimeout
 	}
+	if err := c.Reach.check(); err != nil {
+		return c, err
+	}
+	if c.Reach.RelayDelay <= 0 {
+		c.Reach.RelayDelay = relayDelay
+	}
 	c.Agent = printable(c.Agent)
+	c.access = newAccess(c.Access, market.IsLab(c.Network))
+	if c.place != nil {
+		c.access.place = func(peer market.Key, _ multiaddr.Multiaddr) netip.Addr { return c.place(peer) }
+	}
+	var err error
+	if c.members, err = newMembers(c); err != nil {
+		return c, err
+	}
+	c.Handlers = c.members.handlers(c.Handlers)
 	return c, nil
 }
 
@@ -145,10 +177,11 @@ func (c Config) defaultListen() []string {
 	if c.Mode == ModeClient {
 		port = "0"
 	}
-	return []string{
-		"/ip4/0.0.0.0/tcp/" + port, "/ip4/0.0.0.0/udp/" + port + "/quic-v1",
-		"/ip6/::/tcp/" + port, "/ip6/::/udp/" + port + "/quic-v1",
+	all := []string{"/ip4/0.0.0.0/tcp/" + port, "/ip4/0.0.0.0/udp/" + port + "/quic-v1"}
+	if !c.Reach.NoIPv6 {
+		all = append(all, "/ip6/::/tcp/"+port, "/ip6/::/udp/"+port+"/quic-v1")
 	}
+	return all
 }
 
 // bootstrapPeers returns the peers to join by, the node itself left out.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net/netip"
 
 	"github.com/libp2p/go-libp2p"
 	"github.com/libp2p/go-libp2p/core/network"
@@ -25,7 +26,10 @@ func NewStream(w Wire, peer market.Key, l Limit) *Stream { return newStream(w, p
 
 // NewServer returns the generic handler around one protocol's handler.
 func NewServer(h Handler, l Limit, log *slog.Logger) func(ctx context.Context, w Wire, peer market.Key, relayed bool) {
-	return newServer("/haggle/test/1", h, l, newComplaints(), log).serve
+	sv := newServer("/haggle/test/1", h, l, newAccess(Access{}, true), newComplaints(), log)
+	return func(ctx context.Context, w Wire, peer market.Key, relayed bool) {
+		sv.serve(ctx, w, caller{peer: peer, owner: peer}, relayed)
+	}
 }
 
 // NewOn makes a node on a host with other transports.
@@ -45,4 +49,20 @@ func (s *Stream) Transport() string {
 	}
 	parts := wire.Conn().RemoteMultiaddr().Protocols()
 	return parts[len(parts)-1].Name
+}
+
+// Place makes a node believe that its peers call from other addresses than they do.
+func Place(cfg *Config, where func(market.Key) netip.Addr) { cfg.place = where }
+
+// NewReachingOn makes a node on a host with other transports that uses relays and punches holes. It asks nobody whether it is reachable:
+// for that the library opens sockets of the machine.
+func NewReachingOn(cfg Config, transports ...libp2p.Option) (*Node, error) {
+	cfg, err := cfg.complete()
+	if err != nil {
+		return nil, err
+	}
+	return build(cfg, func(cfg Config) ([]libp2p.Option, error) {
+		transports = append(transports, libp2p.ConnectionGater(newGater(cfg)))
+		return append(transports, relayedOptions(cfg, cfg.reacher)...), nil
+	})
 }

@@ -4,16 +4,13 @@ import (
 	"context"
 	"iter"
 
-	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
 
 	"haggle/market"
 )
 
-const (
-	maxFound = 1024 // providers of one lookup
-	maxAddrs = 16   // addresses kept of what others say about a peer
-)
+// maxFound is how many providers one lookup gives.
+const maxFound = 1024
 
 // Find streams keys, each once and without this node's own: those of connected bootstrap peers that give offers, whom nobody
 // has to look up, then those that announced themselves in a bucket, as the lookup meets them. It waits until there is somebody
@@ -54,16 +51,16 @@ func (n *Node) Find(ctx context.Context, bucket string) iter.Seq[market.Key] {
 	}
 }
 
-// acquaintances are the connected bootstrap peers that give offers. Two people who know each other need no network: a rig that
+// acquaintances are the connected ones of those whom this node knows by itself, and who give offers. Two people who know each other need no network: a rig that
 // nobody can reach from outside serves no DHT, so nothing could be looked up there.
 func (n *Node) acquaintances() []market.Key {
 	var keys []market.Key
-	for _, info := range n.bootstrap {
-		key, err := keyOf(info.ID)
-		if err != nil || len(n.host.Network().ConnsToPeer(info.ID)) == 0 {
+	for _, id := range n.introduced() {
+		key, err := keyOf(id)
+		if err != nil || len(n.host.Network().ConnsToPeer(id)) == 0 {
 			continue
 		}
-		if speaks, err := n.host.Peerstore().SupportsProtocols(info.ID, protocol.ID(OffersProtocol)); err == nil && len(speaks) > 0 {
+		if speaks, err := n.host.Peerstore().SupportsProtocols(id, protocol.ID(OffersProtocol)); err == nil && len(speaks) > 0 {
 			keys = append(keys, key)
 		}
 	}
@@ -72,8 +69,3 @@ func (n *Node) acquaintances() []market.Key {
 
 // anybody reports whether there is somebody to ask for offers.
 func (n *Node) anybody() bool { return n.dht.RoutingTable().Size() > 0 || len(n.acquaintances()) > 0 }
-
-// remember keeps what others say about a peer's addresses as long as they say it.
-func (n *Node) remember(info peer.AddrInfo) {
-	n.host.Peerstore().AddAddrs(info.ID, info.Addrs[:min(len(info.Addrs), maxAddrs)], announceValidity)
-}

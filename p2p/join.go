@@ -33,8 +33,10 @@ func (n *Node) keepJoined(ctx context.Context) {
 			n.setReason("")
 			if !joined {
 				joined, retry, rejoin = true, minJoinRetry, time.Now().Add(jitter(rejoinEvery))
-				// It only asks for a refresh, which goes on in the background, and reports nothing.
-				_ = n.dht.Bootstrap(ctx)
+				if n.cfg.Mode != ModeClient { // a client learns as it asks: a full table costs more than it saves
+					// It only asks for a refresh, which goes on in the background, and reports nothing.
+					_ = n.dht.Bootstrap(ctx)
+				}
 				n.log.Info("joined the network", "network", n.cfg.Network)
 			}
 			wait(ctx, time.Until(rejoin), change)
@@ -64,8 +66,11 @@ func (n *Node) keepJoined(ctx context.Context) {
 
 // dialBootstrap connects to the bootstrap peers that are not connected and returns why that may leave the table empty.
 func (n *Node) dialBootstrap(ctx context.Context) string {
+	if !n.members.listed() {
+		return n.key.String() + " is not on the list of network " + n.cfg.Network + ": whoever made the network has to invite it"
+	}
 	if len(n.bootstrap) == 0 {
-		return "no bootstrap peer is configured and nobody has called"
+		return n.unmet()
 	}
 	var dials sync.WaitGroup
 	failed := make([]bool, len(n.bootstrap))
@@ -81,6 +86,8 @@ func (n *Node) dialBootstrap(ctx context.Context) string {
 		}
 	}
 	switch {
+	case !n.members.informed():
+		return "no member tells who belongs to the network: they may be off, or not know yet that " + n.key.String() + " is invited"
 	case silent < len(n.bootstrap):
 		return fmt.Sprintf("bootstrap peers answer, but none knows network %s yet", n.cfg.Network)
 	case silent == 1:

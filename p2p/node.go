@@ -30,7 +30,12 @@ type Node struct {
 	host      host.Host
 	dht       *dht.IpfsDHT
 	bulk      *bulk
+	reach     *reacher
+	members   *members
+	sources   *sources
 	bootstrap []peer.AddrInfo
+	held      announcements
+	trips     trips
 
 	handlers sync.WaitGroup
 	rewanted chan struct{} // holds one token after the wanted buckets changed
@@ -66,7 +71,11 @@ func build(cfg Config, transports func(Config) ([]libp2p.Option, error)) (*Node,
 	if err != nil {
 		return nil, err
 	}
+	if cfg.reacher, err = newReacher(cfg); err != nil {
+		return nil, err
+	}
 	n := &Node{
+		reach: cfg.reacher, members: cfg.members, sources: newSources(cfg),
 		cfg: cfg, key: market.KeyOf(cfg.Key), log: cfg.Log, bulk: &bulk{cfg: cfg},
 		rewanted: make(chan struct{}, 1), closed: make(chan struct{}), changed: make(chan struct{}),
 		reason: "the node has not joined yet",
@@ -91,6 +100,9 @@ func build(cfg Config, transports func(Config) ([]libp2p.Option, error)) (*Node,
 		return nil, errors.Join(err, n.host.Close())
 	}
 	n.watchTable()
+	if err := n.reach.attach(n); err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
 	if err := n.listen(addrs, all); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
@@ -156,11 +168,15 @@ func (n *Node) Run(ctx context.Context) error {
 	defer cancel()
 	told := newComplaints()
 	for p, h := range n.cfg.Handlers {
-		n.serve(ctx, newServer(p, h, n.cfg.Limits[p], told, n.log))
+		n.serve(ctx, newServer(p, h, n.cfg.Limits[p], n.cfg.access, told, n.log))
 	}
 	var tasks sync.WaitGroup
 	tasks.Go(func() { n.keepJoined(ctx) })
 	tasks.Go(func() { n.keepAnnounced(ctx) })
+	tasks.Go(func() { n.keepFound(ctx) })
+	tasks.Go(func() { n.keepReach(ctx) })
+	tasks.Go(func() { n.keepAccess(ctx) })
+	tasks.Go(func() { n.keepMembers(ctx) })
 	select {
 	case <-ctx.Done():
 	case <-n.closed:
@@ -180,7 +196,7 @@ func (n *Node) serve(ctx context.Context, sv *server) {
 		}
 		defer n.handlers.Done()
 		defer n.protect(s, sv.protocol)()
-		sv.serve(ctx, s, key, s.Conn().Stat().Limited)
+		sv.serve(ctx, n.reach.meter(s), n.cfg.access.callerOf(key, s.Conn()), s.Conn().Stat().Limited)
 	})
 }
 
@@ -196,7 +212,7 @@ func (n *Node) enter() bool {
 
 // protect keeps the connection of a lease or tunnel from being trimmed until the returned function is called.
 func (n *Node) protect(s network.Stream, p Protocol) (release func()) {
-	if p == OffersProtocol {
+	if p.quick() {
 		return func() {}
 	}
 	id, tag := s.Conn().RemotePeer(), "haggle/"+s.ID()
@@ -233,13 +249,16 @@ func (n *Node) shut() error {
 // ID returns the node's key.
 func (n *Node) ID() market.Key { return n.key }
 
+// Mode returns whether the node answers the DHT's questions.
+func (n *Node) Mode() Mode { return n.cfg.Mode }
+
 // Network returns the name of the node's network.
 func (n *Node) Network() string { return n.cfg.Network }
 
 // Addrs returns the addresses at which the node believes it can be called, ready to be another node's bootstrap.
 func (n *Node) Addrs() []string {
 	var out []string
-	for _, addr := range n.host.Addrs() {
+	for _, addr := range n.reach.callable() {
 		out = append(out, addr.String()+"/p2p/"+n.key.String())
 	}
 	return out

@@ -46,8 +46,9 @@ func (n *Node) FetchOffers(ctx context.Context, key market.Key) ([][]byte, error
 		return nil, fmt.Errorf("fetch offers: %w", err)
 	}
 	// A rig that refuses may do so before it has read the question: its reason is then still to be received.
+	began := time.Now()
 	sendErr := s.Send(ctx, market.OffersRequest{})
-	offers, err := receiveOffers(ctx, s)
+	offers, err := receiveOffers(ctx, s, func() { n.timed(key, time.Since(began)) })
 	if err != nil {
 		_ = s.Reset() // the rest, if any, is not wanted
 		if sendErr != nil && !s.refused.Load() {
@@ -59,10 +60,21 @@ func (n *Node) FetchOffers(ctx context.Context, key market.Key) ([][]byte, error
 	return offers, nil
 }
 
-func receiveOffers(ctx context.Context, s *Stream) ([][]byte, error) {
+// timed notes how long a peer took for the first word of an answer on a new stream, which is a round trip and what it did meanwhile.
+func (n *Node) timed(key market.Key, took time.Duration) {
+	if id, err := peerID(key); err == nil {
+		n.trips.took(id, took, time.Now())
+	}
+}
+
+// receiveOffers calls begun with the first word of the answer.
+func receiveOffers(ctx context.Context, s *Stream, begun func()) ([][]byte, error) {
 	var offers [][]byte
-	for {
+	for first := true; ; first = false {
 		m, err := s.Receive(ctx)
+		if first && err == nil {
+			begun()
+		}
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil, market.NewError(market.CodeUnexpected, "got", "(end of the stream)")

@@ -15,7 +15,8 @@ import (
 
 // Open starts a stream to a peer, which the caller must close. A peer that is not connected is dialled at its known
 // addresses within Config.DialTimeout; if that fails the DHT is asked for newer ones. The error has code CodeUnreachable,
-// or CodeUnsupported where the peer does not speak the protocol. ctx bounds the opening, not the stream.
+// CodeUnsupported where the peer does not speak the protocol, or CodeRelayOnly where the peer is reached through a small relay, the
+// protocol is none for it, and no hole could be punched within 20 seconds. ctx bounds the opening, not the stream.
 func (n *Node) Open(ctx context.Context, key market.Key, proto Protocol) (*Stream, error) {
 	limit, known := n.cfg.Limits[proto]
 	if !known {
@@ -28,17 +29,21 @@ func (n *Node) Open(ctx context.Context, key market.Key, proto Protocol) (*Strea
 	if limit.Relayed {
 		ctx = network.WithAllowLimitedConn(ctx, string(proto))
 	}
-	if err := n.connect(ctx, id); err != nil {
+	if err := n.connectFor(ctx, id, proto); err != nil {
 		return nil, fmt.Errorf("open %s: %w: %w", proto, unreachable(key), err)
+	}
+	if err := n.awaitDirect(ctx, id, key, limit); err != nil {
+		return nil, fmt.Errorf("open %s: %w", proto, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, firstFrameTimeout)
 	defer cancel()
-	s, err := n.host.NewStream(ctx, id, protocol.ID(proto))
+	s, err := n.openStream(ctx, id, key, proto)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w: %w", proto, streamFault(key, proto, err), err)
 	}
-	stream := newStream(s, key, limit.Idle)
+	stream := newStream(n.reach.meter(s), key, limit.Idle)
 	stream.release = n.protect(s, proto)
+	stream.doubt = func() { n.reach.suspect(id) }
 	return stream, nil
 }
 
@@ -52,7 +57,7 @@ func streamFault(key market.Key, proto Protocol, err error) error {
 
 // connect makes sure that a peer is connected.
 func (n *Node) connect(ctx context.Context, id peer.ID) error {
-	err := n.dial(ctx, peer.AddrInfo{ID: id}, n.cfg.DialTimeout)
+	err := n.dial(ctx, peer.AddrInfo{ID: id}, n.patience(n.host.Peerstore().Addrs(id)))
 	if err == nil || ctx.Err() != nil || n.dht.RoutingTable().Size() == 0 {
 		return err
 	}
@@ -62,6 +67,7 @@ func (n *Node) connect(ctx context.Context, id peer.ID) error {
 	if lost != nil {
 		return err // the dial says more than a failed lookup
 	}
+	info.Addrs = n.believable(info.Addrs)
 	n.remember(info)
-	return n.dial(ctx, info, n.cfg.DialTimeout)
+	return n.dial(ctx, info, n.patience(info.Addrs))
 }

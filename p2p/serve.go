@@ -20,33 +20,50 @@ type server struct {
 	protocol Protocol
 	handle   Handler
 	gate     *gate
+	access   *access
 	told     *complaints
 	log      *slog.Logger
 }
 
-func newServer(p Protocol, h Handler, l Limit, told *complaints, log *slog.Logger) *server {
-	return &server{protocol: p, handle: h, gate: newGate(l), told: told, log: log.With("protocol", string(p))}
+func newServer(p Protocol, h Handler, l Limit, a *access, told *complaints, log *slog.Logger) *server {
+	return &server{protocol: p, handle: h, gate: newGate(l, a.known), access: a, told: told, log: log.With("protocol", string(p))}
 }
 
 // serve runs the handler on one stream and closes it. ctx ends when the node stops.
-func (sv *server) serve(ctx context.Context, w wire, peer market.Key, relayed bool) {
+func (sv *server) serve(ctx context.Context, w wire, c caller, relayed bool) {
 	limit := sv.gate.limit
 	now := time.Now()
-	s := newStream(w, peer, limit.Idle)
+	s := newStream(w, c.peer, limit.Idle)
 	s.firstBy = now.Add(firstFrameTimeout)
+	if !sv.access.admits(c.peer, now) {
+		_ = s.Reset() // it is about to be cut off
+		return
+	}
 	if relayed && !limit.Relayed {
 		sv.end(ctx, s, market.NewError(market.CodeUnsupported, "what", string(sv.protocol)+" over a relay", "instead", "choose an offer with direct reach"))
 		return
 	}
-	if !sv.gate.enter(peer, now) {
-		sv.end(ctx, s, market.NewError(market.CodeTooMany))
+	life, evict := context.WithCancelCause(ctx)
+	defer evict(nil)
+	seat, no := sv.gate.enter(c, now, func() { evict(tooMany(fullAfter)) })
+	if seat == nil {
+		if no.own {
+			sv.access.blame(c.peer, floods, now)
+		}
+		sv.end(ctx, s, tooMany(no.after))
 		return
 	}
-	defer sv.gate.leave(peer)
+	defer sv.gate.leave(seat)
 
-	life, cancel := lifetime(ctx, limit.Lifetime)
+	life, cancel := lifetime(life, limit.Lifetime)
 	defer cancel()
 	sv.end(ctx, s, sv.guarded(life, s))
+}
+
+// tooMany refuses a stream, and says when another may be let in.
+func tooMany(after time.Duration) error {
+	after = max(100*time.Millisecond, after.Round(100*time.Millisecond))
+	return market.NewError(market.CodeTooMany, "after", after.String())
 }
 
 func lifetime(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
@@ -85,6 +102,7 @@ func (sv *server) end(ctx context.Context, s *Stream, err error) {
 			_ = s.Reset() // too slow or gone
 		}
 		sv.complain(log, s.peer, err)
+		sv.access.blame(s.peer, demerits(market.CodeOf(err)), time.Now())
 	}
 	_ = s.Close() // nothing is left to tell
 }

@@ -232,12 +232,15 @@ func TestStreamsOverTheLimitsAreRefused(t *testing.T) {
 		if _, err := open(t, b, key(2)); err != nil {
 			t.Errorf("another peer: %v", err)
 		}
-		if _, err := open(t, b, key(3)); market.CodeOf(err) != market.CodeTooMany {
+		if _, err := open(t, b, key(3)); err != nil {
+			t.Errorf("a third peer, while one has two streams: %v", err)
+		}
+		if _, err := open(t, b, key(4)); market.CodeOf(err) != market.CodeTooMany || market.Public(err).Arg("after") != "1s" {
 			t.Errorf("a fourth stream of all: %v", err)
 		}
 		_ = first.Close()
 		synctest.Wait()
-		if _, err := open(t, b, key(1)); market.CodeOf(err) != market.CodeTooMany {
+		if _, err := open(t, b, key(1)); market.CodeOf(err) != market.CodeTooMany || market.Public(err).Arg("after") != "1s" {
 			t.Errorf("a fourth stream within a second: %v", err)
 		}
 		<-time.After(time.Second)

@@ -64,9 +64,9 @@ func TestAnnouncementsAreRenewedAndThoseOfTheDeadRunOut(t *testing.T) {
 		}
 		dead := rigs - 1
 		stops[dead]()
-		<-time.After(40 * time.Minute)
+		<-time.After(80 * time.Minute)
 		if got := found(t.Context(), agent); !sameKeys(got, all[:dead]) {
-			t.Errorf("40 minutes later: found %d rigs, want the %d that live", len(got), dead)
+			t.Errorf("80 minutes later: found %d rigs, want the %d that live", len(got), dead)
 		}
 		for _, stop := range stops {
 			stop()

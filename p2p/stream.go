@@ -35,10 +35,11 @@ type Stream struct {
 	refused atomic.Bool   // the peer sent Refuse
 	over    sync.Once
 	release func() // called once the stream is over
+	doubt   func() // called where the peer may be gone
 }
 
 func newStream(w wire, peer market.Key, idle time.Duration) *Stream {
-	return &Stream{wire: w, peer: peer, idle: idle, sending: make(chan struct{}, 1), release: func() {}}
+	return &Stream{wire: w, peer: peer, idle: idle, sending: make(chan struct{}, 1), release: func() {}, doubt: func() {}}
 }
 
 // Peer returns the key at the other end, as the connection's handshake proved it.
@@ -139,8 +140,12 @@ func (s *Stream) fault(ctx context.Context, limit time.Duration, err error) erro
 	case errors.As(err, &known), errors.Is(err, io.EOF):
 		return err
 	case ctx.Err() != nil:
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			s.doubt()
+		}
 		return s.ended(ctx)
 	case errors.As(err, &timeout) && timeout.Timeout():
+		s.doubt()
 		return market.NewError(market.CodeTooSlow, "limit", limit.String())
 	}
 	return fmt.Errorf("%w: %w", unreachable(s.peer), err)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # packages.sh fast|heavy: our packages whose test binary is cheap to build, or those that link libp2p, SQLite or containerd. The
-# simulator is heavy too: it has one goroutine, and the race detector makes it eight times slower.
+# simulators are heavy too: they have one goroutine, and the race detector makes it eight times slower. So is netlab, whose tests
+# run our programs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,4 +15,4 @@ go list -test -f '{{if not .ForTest}}{{.ImportPath}} {{join .Deps " "}}{{end}}' 
 			name = $1; sub(/\.test$/, "", name); seen[name] = 1
 			for (i = 2; i <= NF; i++) if ($i ~ heavy) is_heavy[name] = 1
 		}
-		END { for (name in seen) if ((name in is_heavy || name ~ /\/market\/sim$/) == (want == "heavy")) print name }' | sort
+		END { for (name in seen) if ((name in is_heavy || name ~ /\/(market\/sim|internal\/netsim|internal\/netlab)$/) == (want == "heavy")) print name }' | sort

@@ -94,6 +94,9 @@ if [ "$(printf 'go1.26\n%s\n' "$go" | sort -V | head -n 1)" != go1.26 ]; then
 	echo "setup: this is $go: install Go 1.26 or newer and put it first on the PATH" >&2
 	exit 1
 fi
+if [ "${1:-}" = test ]; then
+	"$(dirname "$0")/kubo.sh" # the public DHT of the tests
+fi
 
 if [ ${#missing[@]} -eq 0 ]; then
 	exit 0

@@ -94,6 +94,10 @@ keys C-u && types "gpu_nam=RTX_4090" && sees "gpu_name"
 shot market-error "${both[@]}"
 keys C-u && types "gpu_ram>=48 dph<0.40" && keys Enter && sees "None of 3 offers"
 shot market-nomatch "${both[@]}"
+keys Escape && sees "RTX 4090" && keys f && sees "CHOOSE" && sees "Memory"
+shot facets "${both[@]}" 40x10 120x40
+keys Escape && sees "enter rent" && keys P && sees "What does a budget buy?" && types "2" && keys Enter && sees "cheapest"
+shot plan "${both[@]}" 40x10
 keys Escape && sees "RTX 4090" && keys Down && keys d && sees "esc back"
 shot details "${both[@]}" 40x10
 keys Enter && sees "whole price"

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"time"
 )
 
@@ -22,6 +23,9 @@ type Agent struct {
 	PayPath []string
 	Pay     Programs
 	Budget  AgentBudget
+	Sources Sources
+	Reach   Reach
+	Access  Access
 	Probe   time.Duration // between two questions to a running job whether it runs; 0 asks nothing
 
 	origins map[string]Origin
@@ -31,7 +35,13 @@ type Agent struct {
 // of the knob currency. Decimals; "" is no limit.
 type AgentBudget struct{ Day, Month string }
 
-func agentTable() []spec[Agent] { return append(generalAgentTable(), moneyAgentTable()...) }
+func agentTable() []spec[Agent] {
+	return slices.Concat(
+		generalAgentTable(), moneyAgentTable(),
+		sourcesTable(func(a *Agent) *Sources { return &a.Sources }, true), reachTable(func(a *Agent) *Reach { return &a.Reach }, true),
+		accessTable(func(a *Agent) *Access { return &a.Access }, true), programAgentTable(),
+	)
+}
 
 // moneyAgentTable holds the knobs of paying.
 func moneyAgentTable() []spec[Agent] {
@@ -57,6 +67,12 @@ func moneyAgentTable() []spec[Agent] {
 			},
 			field: func(a *Agent) any { return &a.Budget.Month }, check: orNothing(checkPrice),
 		},
+	}
+}
+
+// programAgentTable holds the knobs of payment programs, whose tables come last in a file.
+func programAgentTable() []spec[Agent] {
+	return []spec[Agent]{
 		{
 			Knob: Knob{
 				Name: "pay.path", Kind: KindList,

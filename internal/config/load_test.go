@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,7 +93,11 @@ func TestAFlagWinsOverTheEnvironmentOverTheFileOverTheDefault(t *testing.T) {
 		{"pay.path", "", config.FromDefault},
 		{"pay.NAME", "", config.FromDefault},
 	}
-	if diff := cmp.Diff(want, a.Values()); diff != "" {
+	network := []string{"sources.", "reach.", "access.", "members."} // their tables have tests of their own
+	got := slices.DeleteFunc(a.Values(), func(v config.Value) bool {
+		return slices.ContainsFunc(network, func(table string) bool { return strings.HasPrefix(v.Name, table) })
+	})
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("values (-want +got):\n%s", diff)
 	}
 	if a.Origin("currency") != config.FromEnvironment {

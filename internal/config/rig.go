@@ -25,9 +25,14 @@ type Rig struct {
 	Jobs       Jobs
 	Line       Line
 	Pay        RigPay
+	Sources    Sources
+	Reach      Reach
+	Access     Access
 	Images     []Image
-	LogLevel   string // debug, info, warn or error
-	LogFormat  string // text or json
+	Country    string   // two capital letters; "" where the offer does not say
+	Claims     []string // name=value each
+	LogLevel   string   // debug, info, warn or error
+	LogFormat  string   // text or json
 
 	origins map[string]Origin
 }
@@ -125,6 +130,9 @@ func (r *Rig) finish() error {
 		return r.fault("rules.min", "is longer than rules.max", "")
 	case r.Rules.First > r.Rules.Interval:
 		return r.fault("rules.first", "is longer than rules.interval", "")
+	}
+	if knob, problem, hint := r.Reach.check(); knob != "" {
+		return r.fault(knob, problem, hint)
 	}
 	seen := map[string]bool{}
 	for _, image := range r.Images {

@@ -16,7 +16,11 @@ func RigKnobs() []Knob { return knobs(rigTable()) }
 
 // rigTable has the knobs without a table first, as TOML wants them.
 func rigTable() []spec[Rig] {
-	return slices.Concat(marketTable(), cardTable(), engineTable(), shareTable(), jobTable(), priceTable(), ruleTable(), payTable())
+	return slices.Concat(
+		marketTable(), claimTable(), cardTable(), engineTable(), shareTable(), jobTable(), priceTable(), ruleTable(), payTable(),
+		sourcesTable(func(r *Rig) *Sources { return &r.Sources }, false), reachTable(func(r *Rig) *Reach { return &r.Reach }, false),
+		accessTable(func(r *Rig) *Access { return &r.Access }, false),
+	)
 }
 
 func marketTable() []spec[Rig] {
