@@ -12,6 +12,7 @@ import (
 // rent opens the form for the chosen offer, with what was typed into it before.
 func (m *Model) rent() tea.Cmd {
 	o := m.offers.about()
+	m.offers.picked = true
 	switch {
 	case o.Hash == "":
 		m.say("there is no offer to rent from", true)
@@ -21,6 +22,7 @@ func (m *Model) rent() tea.Cmd {
 		f := m.drafts[o.RigKey]
 		if f == nil {
 			f = newForm(m.kit, o, m.link.status.Methods)
+			f.suit(m.offers.job)
 			m.drafts[o.RigKey] = f
 		}
 		f.renew(o, m.link.status.Methods)
@@ -46,10 +48,13 @@ func (m *Model) review() tea.Cmd {
 	}
 	f, unit := m.form, " "+o.currency
 	lines := []string{
-		strings.Join(strings.Fields(strconv.Itoa(o.cards)+" "+m.look.sign.times+" "+model(f.offer.Model)+" "+badges(f.offer)+" on "+f.offer.Rig), " "),
+		strings.Join(strings.Fields(strconv.Itoa(o.cards)+" "+m.look.sign.times+" "+model(f.offer.Model)+" "+badges(f.offer)+" on "+rigName(&f.offer)), " "),
 		"image " + f.fields[fieldImage].value() + ", for " + lasting(o.ms) + " of running time",
 		"the whole time costs " + o.bill.Total.String() + unit + ", a minute " + o.minute.String(),
 		"it can cost at most " + o.budget.String() + unit,
+	}
+	if j := m.offers.job; f.offer.Why != nil && o.cards == j.GPUs && o.ms == j.DurationMs && o.disk == j.DiskMB { // it is told for my job
+		lines = append(lines, clean(f.offer.Why.Worst.Text))
 	}
 	lines = append(lines, f.payHint(o))
 	if o.bid.StopIdle != nil {

@@ -14,8 +14,14 @@ import (
 type Shop interface {
 	// Offers lists the offers that match a query. None is an empty list and no error.
 	Offers(ctx context.Context, q view.OfferQuery) (view.OfferList, error)
-	// Offer returns one offer with its details.
-	Offer(ctx context.Context, id string) (view.Offer, error)
+	// LookAt asks an offer's rig again and returns the offer with its details, priced for a job. Where the rig keeps silent, the
+	// answer says whose word it is.
+	LookAt(ctx context.Context, id string, job view.JobShape) (view.Offer, error)
+	// Plan says what a budget buys. Nothing is ordered.
+	Plan(ctx context.Context, r view.PlanRequest) (view.Plan, error)
+	// SavedQueries lists the queries that the user named, and SaveQuery names one.
+	SavedQueries(ctx context.Context) ([]view.SavedQuery, error)
+	SaveQuery(ctx context.Context, name, query string) (view.SavedQuery, error)
 	// Bid orders slots and returns once both sides have signed the lease.
 	Bid(ctx context.Context, b view.BidRequest) (view.Lease, error)
 }
@@ -70,6 +76,10 @@ type Network interface {
 	Status(ctx context.Context) (view.AgentStatus, error)
 	// Peers lists the programs that the agent is connected with.
 	Peers(ctx context.Context) ([]view.Peer, error)
+	// Ping calls a program by its key, and tells by which way it was reached and how long that took.
+	Ping(ctx context.Context, who string) (view.Ping, error)
+	// GiveName names an owner or a rig by its key, for this user alone. An empty name takes the name back.
+	GiveName(ctx context.Context, who, name string) (view.GivenName, error)
 }
 
 // Market is the user's agent. An error that is no market error means that the agent did not answer: the screens then keep

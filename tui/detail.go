@@ -13,8 +13,10 @@ func (o *offers) facts(v view.Offer, width int) []string {
 	more := o.look.sign.more
 	name := fit(model(v.Model)+" "+o.look.sign.times+" "+strconv.Itoa(v.Slots), min(width, 28), false, more)
 	out := []string{o.look.strong.on(strings.TrimRight(name, " ")) + " " + o.look.warn.on(badges(v))}
-	out = append(out, wrap("on "+v.Rig, width)...)
-	out = append(out, fit(strconv.Itoa(v.Free)+" of "+strconv.Itoa(v.Slots)+" free, "+strconv.FormatInt(v.MemoryGiB, 10)+" GiB each", width, false, more), "")
+	out = append(out, wrap("on "+rigName(&v), width)...)
+	out = append(out, fit(strconv.Itoa(v.Free)+" of "+strconv.Itoa(v.Slots)+" free, "+strconv.FormatInt(v.MemoryGiB, 10)+" GiB each", width, false, more))
+	out = append(out, o.worst(v, width)...)
+	out = append(out, "")
 	add := func(label, text string) {
 		if text == "" {
 			return
@@ -26,14 +28,13 @@ func (o *offers) facts(v view.Offer, width int) []string {
 			out = append(out, o.look.faint.on(fit(label, 10, false, more))+" "+l)
 		}
 	}
+	o.mine(v, add)
 	o.prices(v, add)
 	o.lived(v, add)
 	out = append(out, "")
-	o.machine(v, add)
+	out = append(out, o.why(v, width)...)
 	out = append(out, "")
-	for _, l := range wrap("The rig claims all of this; nothing is measured by me.", width) {
-		out = append(out, o.look.faint.on(l))
-	}
+	o.machine(v, add)
 	add("id", v.ID)
 	add("key", middle(v.RigKey, max(8, width-11), more))
 	return out
@@ -75,11 +76,7 @@ func (o *offers) machine(v view.Offer, add func(label, text string)) {
 	if h.Driver != "" {
 		add("driver", h.Driver+", CUDA "+orUnknown(h.CUDA))
 	}
-	reach := v.Reach
-	if v.Country != "" {
-		reach += ", in " + v.Country
-	}
-	add("reach", reach)
+	add("reach", v.Reach+stands(v))
 	add("isolation", isolation(v))
 	if len(v.Weak) > 0 {
 		add("weak", o.look.sign.warn+" "+strings.Join(v.Weak, ", "))
@@ -93,6 +90,7 @@ func (o *offers) machine(v view.Offer, add func(label, text string)) {
 		add("bids", "trusted owners only: send the rig's owner your key, which 4 shows")
 	}
 	add("content", v.Content)
+	add("claims", claims(v))
 }
 
 // isolation says what keeps jobs apart, and how much of it was seen to hold.

@@ -54,6 +54,9 @@ var (
 	Endings    = endings
 )
 
+// Toggle puts a clause of one value into a query, or takes it out.
+func Toggle(query, clause string) string { return splitQuery(query).toggle(clause).String() }
+
 // Code draws a QR code without colours.
 func Code(text string) []string { return qrCode(text, newTheme(true, false)) }
 

@@ -21,7 +21,8 @@ var errOff = errors.New("the program is not running")
 // go on when a test says so.
 type fakeMarket struct {
 	fakePurse
-	mu                     sync.Mutex
+	mu sync.Mutex
+	fakeChoice
 	offers                 []market.Offer
 	leases                 []view.Lease // newest first
 	receipts               map[string][]view.Receipt
@@ -90,21 +91,31 @@ func (f *fakeMarket) Offers(ctx context.Context, q view.OfferQuery) (view.OfferL
 	if err != nil {
 		return view.OfferList{}, err
 	}
+	all := f.rows(q.Job)
 	var rows []market.Ranked
-	for i := range f.offers {
-		if m, ok := query.Match(f.offers[i]); ok {
-			rows = append(rows, market.Ranked{Offer: &f.offers[i], Match: m, Cost: market.Micro(f.offers[i].Prices.Slot)})
+	for _, r := range all {
+		if m, ok := query.MatchRow(r); ok && len(m.Slots) >= q.Job.GPUs {
+			ranked, _ := market.RankedRow(r, m)
+			rows = append(rows, ranked)
 		}
 	}
-	if err := market.SortOffers(rows, q.Sort); err != nil {
+	if err := market.Rank(rows, q.Sort); err != nil {
 		return view.OfferList{}, err
 	}
-	list := view.OfferList{Known: len(f.offers), Rigs: len(f.offers), Reason: f.reason}
+	list := view.OfferList{Known: len(f.offers), Matches: len(rows), About: max(f.about, len(f.offers)), Reading: f.about > 0, Rigs: len(f.offers), Reason: f.reason}
+	if q.Limit > 0 {
+		rows = rows[:min(len(rows), q.Limit)]
+	}
 	for _, r := range rows {
-		list.Offers = append(list.Offers, view.OfferOf(*r.Offer, hashOf(*r.Offer), r.Match.Slots, time.Now(), false))
+		list.Offers = append(list.Offers, view.OfferOfRow(r.Row(), hashOf(*r.Offer), r.Match.Slots, false))
+	}
+	if q.Facets != "" {
+		if list.Facets, err = query.Facets(all, strings.Split(q.Facets, ","), 12); err != nil {
+			return view.OfferList{}, err
+		}
 	}
 	if q.Explain {
-		told := query.Explain(f.offers)
+		told := query.ExplainRows(all)
 		list.Funnel = &view.Funnel{Known: told.Offers}
 		for _, s := range told.Steps {
 			list.Funnel.Steps = append(list.Funnel.Steps, view.FunnelStep{Clause: s.Clause, Left: s.Left})
@@ -114,20 +125,6 @@ func (f *fakeMarket) Offers(ctx context.Context, q view.OfferQuery) (view.OfferL
 		}
 	}
 	return list, nil
-}
-
-func (f *fakeMarket) Offer(ctx context.Context, id string) (view.Offer, error) {
-	if err := f.wait(ctx); err != nil {
-		return view.Offer{}, err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, o := range f.offers {
-		if strings.HasPrefix(hashOf(o).String(), id) {
-			return view.OfferOf(o, hashOf(o), o.Free(), time.Now(), true), nil
-		}
-	}
-	return view.Offer{}, market.NewError(market.CodeOfferUnknown, "offer", id)
 }
 
 // Bid grants a lease as long as cards are free and the image is there.

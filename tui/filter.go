@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
+	"haggle/internal/view"
 	"haggle/market"
 )
 
@@ -18,9 +19,10 @@ type filter struct {
 	*kit
 	input   textinput.Model
 	editing bool
-	query   string // that counts
-	before  string // that counted when editing began
-	err     error  // of the text
+	query   string            // that counts
+	before  string            // that counted when editing began
+	err     error             // of the text
+	saved   map[string]string // queries by the names that the user gave them
 }
 
 // newInput makes a line for text whose cursor does not blink: a blinking cursor would wake an idle program for ever.
@@ -82,9 +84,21 @@ func (f *filter) typed(msg tea.Msg) (changed bool) {
 	return f.read()
 }
 
+// keep takes the queries that the user named.
+func (f *filter) keep(saved []view.SavedQuery) {
+	f.saved = make(map[string]string, len(saved))
+	for _, s := range saved {
+		f.saved[s.Name] = s.Query
+	}
+}
+
 // read judges the text.
 func (f *filter) read() (changed bool) {
-	q, err := market.ParseQuery(f.input.Value())
+	text, err := market.ExpandQuery(f.input.Value(), f.saved)
+	if f.err = err; err != nil {
+		return false
+	}
+	q, err := market.ParseQuery(text)
 	if f.err = err; err != nil {
 		return false
 	}

@@ -74,6 +74,18 @@ func newForm(k *kit, o view.Offer, mine []string) *form {
 	return f
 }
 
+// suit fills in the job for which the offers were priced.
+func (f *form) suit(j view.JobShape) {
+	f.fields[fieldCards].at = max(0, min(j.GPUs-1, len(f.fields[fieldCards].options)-1))
+	if j.DurationMs > 0 {
+		f.fields[fieldTime].input.SetValue(lasting(j.DurationMs))
+		f.fields[fieldTime].input.CursorEnd()
+	}
+	if j.DiskMB > 0 {
+		f.fields[fieldDisk].input.SetValue(strconv.FormatInt(j.DiskMB/1000, 10))
+	}
+}
+
 // renew takes the offer as it is now, and the ways in which this machine can pay: its rig may have changed the price, or somebody
 // rented a card.
 func (f *form) renew(o view.Offer, mine []string) {
@@ -236,7 +248,7 @@ func explainField(err error) (message, hint string) {
 
 // title names what is rented.
 func (f *form) title() string {
-	return strings.TrimSpace("Rent " + model(clean(f.offer.Model)) + " on " + clean(f.offer.Rig))
+	return strings.TrimSpace("Rent " + model(clean(f.offer.Model)) + " on " + clean(rigName(&f.offer)))
 }
 
 // ghost returns what stands in an empty field.

@@ -124,6 +124,10 @@ func (m *Model) under(width, height int) []string {
 	switch {
 	case m.form != nil:
 		return m.form.render(width, height)
+	case m.facets != nil:
+		return m.facets.render(&m.offers, width, height)
+	case m.plan != nil:
+		return m.plan.render(&m.offers, width, height)
 	case m.page == inLeases:
 		return m.leases.render(width, height)
 	case m.page == inReceipts:

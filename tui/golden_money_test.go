@@ -15,6 +15,9 @@ func moneyPictures() []picture {
 	rows := func(n int, first string, then ...string) func(s *screen) {
 		return second(slices.Concat([]string{first}, slices.Repeat([]string{"down"}, n), then)...)
 	}
+	cheap := func(n int, then ...string) func(s *screen) { // a row of the market, by the price of my job
+		return second(slices.Concat([]string{"s", "home"}, slices.Repeat([]string{"down"}, n), then)...)
+	}
 	ascii := func(c *tui.Config) { utc(c); c.ASCII = true }
 	return []picture{
 		{"money-empty", newFakeMarket, utc, second("5")},
@@ -36,11 +39,11 @@ func moneyPictures() []picture {
 		{"pay-again", moneyed, utc, rows(7, "2", "p")},
 		{"pay-prompt", moneyed, utc, rows(8, "2", "p")},
 		{"pay-dialog", moneyed, utc, rows(8, "2", "p", "enter")},
-		{"form-pay", moneyed, utc, rows(3, "home", "enter", "down", "down", "down", "down", "down")},
-		{"form-away", moneyed, utc, rows(3, "home", "enter", "down", "down", "down", "down", "down", "right", "down")},
-		{"form-gold", moneyed, utc, rows(4, "home", "enter", "down", "down", "down", "down", "down")},
-		{"dialog-pay", moneyed, utc, rows(3, "home", "enter", "down", "down", "down", "down", "down", "right", "enter")},
-		{"detail-paid", moneyed, utc, rows(3, "home", "d")},
+		{"form-pay", moneyed, utc, cheap(3, "enter", "down", "down", "down", "down", "down")},
+		{"form-away", moneyed, utc, cheap(3, "enter", "down", "down", "down", "down", "down", "right", "down")},
+		{"form-gold", moneyed, utc, cheap(4, "enter", "down", "down", "down", "down", "down")},
+		{"dialog-pay", moneyed, utc, cheap(3, "enter", "down", "down", "down", "down", "down", "right", "enter")},
+		{"detail-paid", moneyed, utc, cheap(3, "d")},
 		{"alert", moneyed, utc, second()},
 	}
 }

@@ -148,10 +148,10 @@ func pictures() []picture {
 		{"market-nomatch", busy, nil, func(s *screen) { s.press("/"); s.write("gpu_ram>=48 dph<0.40"); s.press("enter") }},
 		{"market-filter", busy, nil, func(s *screen) { s.press("/"); s.write("gpu_ram>=24 geolocat=DE") }},
 		{"market-complete", busy, nil, func(s *screen) { s.press("/"); s.write("dph<0.60 gpu_") }},
-		{"detail", busy, nil, second("end", "d")},
-		{"form", busy, nil, second("end", "enter", "down")},
-		{"form-error", busy, nil, func(s *screen) { s.press("down", "enter", "down", "down"); s.write("x") }},
-		{"dialog", busy, nil, second("end", "enter", "enter")},
+		{"detail", busy, nil, second("s", "end", "d")},
+		{"form", busy, nil, second("s", "end", "enter", "down")},
+		{"form-error", busy, nil, func(s *screen) { s.press("s", "home", "down", "enter", "down", "down"); s.write("x") }},
+		{"dialog", busy, nil, second("s", "end", "enter", "enter")},
 		{"leases-empty", newFakeMarket, nil, second("2")},
 		{"leases-loading", slow, nil, second("2")},
 		{"leases-full", busy, nil, second("2")},
@@ -185,7 +185,7 @@ func pictures() []picture {
 		{"help", busy, nil, second("?")},
 		{"market-ascii", busy, func(c *tui.Config) { c.ASCII = true }, second()},
 		{"leases-ascii", busy, func(c *tui.Config) { c.ASCII = true }, second("2")},
-	}, moneyPictures()...)
+	}, append(choicePictures(), moneyPictures()...)...)
 }
 
 func TestScreens(t *testing.T) {

@@ -71,7 +71,14 @@ func (m *Model) do(s scope, a act) (cmd tea.Cmd, handled bool) {
 		return m.doLeases(a)
 	case inReceipts:
 		return m.doReceipts(a)
+	case inFacets:
+		return m.doFacets(a)
+	case inPlan:
+		return m.doPlan(a)
 	case inPeers:
+		if a == actPing {
+			return m.ping(), true
+		}
 		return nil, m.peers.do(a)
 	case inMoney, inAccount:
 		return m.doMoney(a)
@@ -138,17 +145,29 @@ func (m *Model) doFilter(a act) (tea.Cmd, bool) {
 }
 
 func (m *Model) doOffers(a act) (tea.Cmd, bool) {
-	if a == actRent {
+	switch a {
+	case actRent:
 		return m.rent(), true
+	case actFacets:
+		return m.openFacets(), true
+	case actPlan:
+		return m.askPlan(), true
+	case actJob:
+		return m.askJob(), true
+	case actGive:
+		return m.askName(), true
+	case actFilter:
+		m.offers.do(a)
+		return m.loadSaved(), true
 	}
 	handled, stale := m.offers.do(a)
 	if stale {
 		return m.offers.load(m.link.epoch), true
 	}
-	if m.link.state != linkUp {
+	if m.link.state != linkUp || m.offers.chosen.Hash == "" || m.offers.current() {
 		return nil, handled
 	}
-	return m.offers.inspect(), handled
+	return m.after(lookPause, lookMsg{m.offers.chosen.Hash}), handled
 }
 
 func (m *Model) doLeases(a act) (tea.Cmd, bool) {

@@ -79,6 +79,14 @@ func (m *Model) tookInside(msg tea.Msg) tea.Cmd {
 		return m.leases.tookCopy(msg)
 	case copiedMsg:
 		return m.tookCopied(msg)
+	case facetsMsg:
+		return m.tookFacets(msg)
+	case savedMsg:
+		m.offers.filter.keep(msg.saved)
+	case planMsg:
+		return m.tookPlan(msg)
+	case saidMsg:
+		return m.tookSaid(msg)
 	}
 	return m.tookMoney(msg)
 }

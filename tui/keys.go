@@ -53,6 +53,13 @@ const (
 	actExtend
 	actPay // money
 	actAccount
+	actFacets // the market
+	actPlan
+	actJob
+	actGive
+	actToggle
+	actSave
+	actPing
 )
 
 // scope is where the user is; it decides what a key means.
@@ -75,6 +82,8 @@ const (
 	inPrompt
 	inDialog
 	inHelp
+	inFacets
+	inPlan
 )
 
 // binding is one line of the key table: footers, the help screen and the meaning of keys are all made of it.
@@ -119,21 +128,8 @@ func everywhere() []binding {
 // own returns the keys that a scope adds, the most important first.
 func own(s scope) []binding {
 	switch s {
-	case inOffers:
-		return slices.Concat([]binding{
-			bind(actRent, "enter", "enter", "rent", "rent from this offer: shows the whole price first"),
-			bind(actFilter, "/", "/", "filter", "search, such as gpu_ram>=24 dph<0.60"),
-			bind(actDetail, "d space", "d", "details", "all that the rig says about itself"),
-			bind(actSort, "s", "s", "sort", "sort by the next key"),
-			bind(actReverse, "S", "S", "", "turn the order round"),
-			bind(actBack, "esc", "esc", "", "clear the filter"),
-		}, moves("move"))
-	case inDetail:
-		return slices.Concat([]binding{
-			bind(actRent, "enter", "enter", "rent", "rent from this offer: shows the whole price first"),
-			bind(actBack, "esc d space", "esc", "back", "back to the list"),
-			bind(actCopy, "y", "y", "copy id", "copy the offer's id"),
-		}, moves("scroll"))
+	case inOffers, inDetail, inFacets, inPlan:
+		return ownOfOffers(s)
 	case inAway:
 		return []binding{bind(actRefresh, "r ctrl+r", "r", "look again", "look for the agent now, and start it where that is possible")}
 	case inFilter:
@@ -178,6 +174,47 @@ func own(s scope) []binding {
 	return ownOfJobs(s)
 }
 
+// ownOfOffers are the keys of choosing an offer.
+func ownOfOffers(s scope) []binding {
+	switch s {
+	case inOffers:
+		return slices.Concat([]binding{
+			bind(actRent, "enter", "enter", "rent", "rent from this offer: shows the whole price first"),
+			bind(actFilter, "/", "/", "filter", "search, such as gpu_ram>=24 dph<0.60"),
+			bind(actFacets, "f", "f", "choose", "choose cards, countries, prices... from what there is, and your saved queries"),
+			bind(actDetail, "d space", "d", "details", "why it stands there: what you checked, what is only claimed, what you can lose"),
+			bind(actPlan, "P", "P", "plan", "what a budget buys: the cheapest, the quickest, the safest"),
+			bind(actSort, "s", "s", "sort", "sort by the next key"),
+			bind(actJob, "J", "J", "", "your job, for which every price is told: cards, time, disk, traffic"),
+			bind(actGive, "N", "N", "", "give the rig's owner a name of your own"),
+			bind(actReverse, "S", "S", "", "turn the order round"),
+			bind(actBack, "esc", "esc", "", "clear the filter"),
+		}, moves("move"))
+	case inDetail:
+		return slices.Concat([]binding{
+			bind(actRent, "enter", "enter", "rent", "rent from this offer: shows the whole price first"),
+			bind(actBack, "esc d space", "esc", "back", "back to the list"),
+			bind(actCopy, "y", "y", "copy id", "copy the offer's id"),
+			bind(actGive, "N", "N", "name", "give the rig's owner a name of your own"),
+		}, moves("scroll"))
+	case inFacets:
+		return slices.Concat([]binding{
+			bind(actToggle, "enter space", "enter", "choose", "add the clause to the filter, or take it out again"),
+			bind(actSave, "w", "w", "save", "keep the filter under a name"),
+			bind(actBack, "esc f q", "esc", "back", "back to the list; the filter stays"),
+			bind(actQuit, "ctrl+c", "ctrl+c", "", "leave"),
+		}, moves("move"))
+	case inPlan:
+		return slices.Concat([]binding{
+			bind(actRent, "enter", "enter", "rent", "rent this one: shows the whole price first"),
+			bind(actPlan, "P", "P", "again", "another budget"),
+			bind(actBack, "esc q", "esc", "back", "back to the list"),
+			bind(actQuit, "ctrl+c", "ctrl+c", "", "leave"),
+		}, moves("move"))
+	}
+	return nil
+}
+
 func ownOfJobs(s scope) []binding {
 	switch s {
 	case inLeases:
@@ -211,6 +248,7 @@ func ownOfJobs(s scope) []binding {
 		}, moves("move"))
 	case inPeers:
 		return slices.Concat([]binding{
+			bind(actPing, "p", "p", "ping", "call the chosen program: by which way it is reached, and how fast"),
 			bind(actCopy, "y", "y", "copy key", "copy the chosen program's key"),
 		}, moves("move"))
 	case inMoney:
@@ -264,7 +302,7 @@ func (t theme) named(show string) string {
 // needsRow reports whether an act is one on a row of a list.
 func needsRow(do act) bool {
 	switch do {
-	case actUp, actLeft, actRent, actDetail, actSort, actCopy, actLog, actStop, actBills, actExport, actShell, actOpen, actFiles, actPay, actAccount:
+	case actUp, actLeft, actRent, actDetail, actSort, actCopy, actLog, actStop, actBills, actExport, actShell, actOpen, actFiles, actPay, actAccount, actPing, actGive, actToggle:
 		return true
 	}
 	return false

@@ -63,7 +63,7 @@ func TestFootersAlwaysSayHowToLeave(t *testing.T) {
 var keysOfAll = []string{
 	"enter", "esc", "tab", "shift+tab", "up", "down", "left", "right", "pgup", "pgdown", "home", "end", "backspace", "ctrl+d", "ctrl+u", "ctrl+r",
 	"ctrl+k", "ctrl+w", "ctrl+a", "1", "2", "3", "4", "5", "p", "?", "r", "/", "d", "s", "S", "x", "X", "y", "n", "b", "e", "l", "j", "k", "g", "G", "space",
-	"a", "0", "9", ".", "=", ">", "<", "(", "'", "\"", "学", "é", "👍", "\u0301",
+	"a", "f", "P", "J", "N", "w", "0", "9", ".", "=", ">", "<", "(", "'", "\"", "学", "é", "👍", "\u0301",
 }
 
 func TestNoRowOfKeysBreaksTheScreens(t *testing.T) {

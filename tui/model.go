@@ -21,6 +21,8 @@ type Model struct {
 	ledger   ledger
 	alerts   alerts
 	form     *form            // over the market's page
+	facets   *facets          // over the market's page: what can be chosen instead
+	plan     *plan            // over the market's page: what a budget buys
 	drafts   map[string]*form // by rig: what was typed into a form and not sent
 	payment  *payment         // over a page: what a person must pay
 	prompt   *prompt          // over a page
@@ -76,6 +78,8 @@ func (m *Model) Update(msg tea.Msg) (_ tea.Model, cmd tea.Cmd) {
 		cmd = m.tookOffers(msg)
 	case offerMsg:
 		cmd = m.tookOffer(msg)
+	case lookMsg:
+		cmd = m.tookLook(msg)
 	case leasesMsg:
 		cmd = m.tookLeases(msg)
 	case bidMsg:
@@ -121,6 +125,10 @@ func (m *Model) scope() scope {
 		return inPay
 	case m.form != nil:
 		return inForm
+	case m.facets != nil:
+		return inFacets
+	case m.plan != nil:
+		return inPlan
 	case m.link.state == linkAway && !m.anything():
 		return inAway
 	case m.page == inOffers && m.offers.filter.editing:

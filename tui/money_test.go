@@ -188,7 +188,7 @@ func TestWritesAnInvoiceIntoAFile(t *testing.T) {
 
 func TestABidSaysHowItIsPaidAndWhenIdleCardsEndIt(t *testing.T) {
 	open(t, moneyed, 120, 40, nil, func(s *screen) {
-		s.press("home", "down", "down", "down", "enter", "down", "down", "down", "down", "down", "right")
+		s.press("s", "home", "down", "down", "down", "enter", "down", "down", "down", "down", "down", "right")
 		s.sees("ahead by lab", "paid ahead by itself in slices of at most an hour, 0.012 USD")
 		s.press("right", "right", "right")
 		s.sees("on credit", "settled later")

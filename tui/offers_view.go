@@ -89,14 +89,55 @@ func (o *offers) count(width int) string {
 	if strings.HasSuffix(o.asked.Sort, "-") {
 		arrow = o.look.sign.descending
 	}
-	text := plural(len(o.shelf.Offers), "offer", "offers")
-	if len(o.shelf.Offers) != o.shelf.Known {
-		text = strconv.Itoa(len(o.shelf.Offers)) + " of " + plural(o.shelf.Known, "offer", "offers")
-	}
+	text := o.found(width)
 	if width < 60 && o.filter.query != "" {
 		return text
 	}
-	return text + " " + o.look.sign.dot + " " + sorts[o.sort].word + " " + arrow
+	if o.shelf.Reading && width < 100 {
+		return text
+	}
+	order := sorts[o.sort].word + " " + arrow
+	if sorts[o.sort].by == market.SortBest && !o.reversed {
+		order = sorts[o.sort].word
+	}
+	text += " " + o.look.sign.dot + " " + order
+	if width >= 100 {
+		text += " " + o.look.sign.dot + " " + jobWords(o.job)
+	}
+	return text
+}
+
+// found says how many offers match, of how many, and how far the reading came.
+func (o *offers) found(width int) string {
+	s, n := &o.shelf, len(o.shelf.Offers)
+	matches := max(s.Matches, n)
+	text := plural(matches, "offer", "offers")
+	if matches != s.Known {
+		text = strconv.Itoa(matches) + " of " + plural(s.Known, "offer", "offers")
+	}
+	if s.Reading && s.About > s.Known {
+		read := grouped(s.Known) + " of about " + grouped(s.About) + " offers read"
+		if width < 60 {
+			read = grouped(s.Known) + " of ~" + grouped(s.About) + " read"
+		}
+		if matches == s.Known || width < 80 {
+			return read
+		}
+		return strconv.Itoa(matches) + " match " + o.look.sign.dot + " " + read
+	}
+	if n < matches && width >= 60 {
+		text = "first " + grouped(n) + " of " + grouped(matches) + " offers"
+	}
+	return text
+}
+
+// grouped writes a number with blanks between its thousands.
+func grouped(n int) string {
+	text := strconv.Itoa(n)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + " " + text[at:]
+	}
+	return text
 }
 
 // list shows the offers, or says why there are none.
@@ -138,17 +179,33 @@ func (o *offers) columns(width int) []column[*view.Offer] {
 			return strings.NewReplacer(badgeUnisolated, "NO ISO", badgeListed, "NOT YET").Replace(badges(*v))
 		}
 	}
-	return []column[*view.Offer]{
+	columns := []column[*view.Offer]{
 		{title: "CARD", width: 14, grow: 8, cell: func(v *view.Offer) string { return model(v.Model) }},
 		{width: flags, cell: badge, paint: func(*view.Offer) paint { return o.look.warn }},
-		{title: "FREE", rank: 1, width: 5, right: true, cell: func(v *view.Offer) string { return strconv.Itoa(v.Free) + "/" + strconv.Itoa(v.Slots) }},
-		{title: "MEMORY", rank: 3, width: 7, right: true, cell: func(v *view.Offer) string { return strconv.FormatInt(v.MemoryGiB, 10) + " GiB" }},
-		{title: "PRICE/H", width: 9, grow: 4, right: true, cell: func(v *view.Offer) string { return money(v.Price) }, paint: func(*view.Offer) paint { return o.look.strong }},
-		{title: "RIG", rank: 2, width: 14, grow: min(36, max(0, o.shelf.rigWidth-14)), cell: func(v *view.Offer) string { return v.Rig }},
-		{title: "REACH", rank: 4, width: 8, cell: func(v *view.Offer) string { return v.Reach }},
-		{title: "WHERE", rank: 5, width: 5, cell: func(v *view.Offer) string { return orUnknown(v.Country) }},
-		{title: "ID", rank: 6, width: 8, cell: func(v *view.Offer) string { return v.ID }},
+		{title: "FREE", rank: 2, width: 5, right: true, cell: func(v *view.Offer) string { return strconv.Itoa(v.Free) + "/" + strconv.Itoa(v.Slots) }},
+		{title: "MEMORY", rank: 5, width: 7, right: true, cell: func(v *view.Offer) string { return strconv.FormatInt(v.MemoryGiB, 10) + " GiB" }},
+		{title: "PRICE/H", rank: 3, width: 9, grow: 4, right: true, cell: func(v *view.Offer) string { return money(v.Price) }},
+		{title: "MY JOB", width: min(14, max(9, o.shelf.totalWidth)), right: true, cell: total, paint: func(*view.Offer) paint { return o.look.strong }},
+		{title: "RIG", rank: 1, width: 14, grow: min(36, max(0, o.shelf.rigWidth-14)), cell: rigName},
+		{title: "HEARD", rank: 4, width: 5, cell: o.heard},
+		{title: "START", rank: 6, width: 6, right: true, cell: start},
+		{title: "REACH", rank: 7, width: 8, cell: func(v *view.Offer) string { return v.Reach }},
+		{title: "WHERE", rank: 8, width: 5, cell: func(v *view.Offer) string { return orUnknown(v.Country) }},
+		{title: "ID", rank: 9, width: 8, cell: func(v *view.Offer) string { return v.ID }},
 	}
+	for i := range columns { // what nobody but this machine's disk says steps back
+		own := columns[i].paint
+		columns[i].paint = func(v *view.Offer) paint {
+			switch {
+			case remembered(v):
+				return o.look.faint
+			case own != nil:
+				return own(v)
+			}
+			return paint{}
+		}
+	}
+	return columns
 }
 
 func orUnknown(s string) string {

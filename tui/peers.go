@@ -86,6 +86,9 @@ func (p *peers) render(s view.AgentStatus, width, height int) []string {
 	return append(out, show(&p.grid, p.look, p.columns(width), len(p.list), func(i int) *view.Peer { return &p.list[i] }, width, height)...)
 }
 
+// mostLines bounds what is told about the reach, and about what would be better.
+const mostLines = 3
+
 // standing tells where the agent stands.
 func (p *peers) standing(s view.AgentStatus, width int, long bool) []string {
 	n := s.Network
@@ -112,8 +115,34 @@ func (p *peers) standing(s view.AgentStatus, width int, long bool) []string {
 	row("home", s.Home)
 	row("key", n.Key)
 	row("address", strings.Join(n.Addrs, " "))
+	if r := n.Reach; r != nil {
+		for _, said := range []struct{ label, text string }{{"reach", r.Found}, {"better", r.Fix}} {
+			for i, l := range wrap(said.text, max(1, width-11)) {
+				if i > 0 {
+					said.label = ""
+				}
+				if i < mostLines {
+					row(said.label, l)
+				}
+			}
+		}
+	}
+	if from := sources(n.Sources); from != "" {
+		row("found by", from)
+	}
 	row("knows", plural(n.Peers, "peer", "peers")+", "+plural(s.Offers, "offer", "offers")+", routing table "+strconv.Itoa(n.Table))
 	return append(out, line("", width))
+}
+
+// sources names the ways to the first peers that gave somebody.
+func sources(list []view.PeerSource) string {
+	var parts []string
+	for _, s := range list {
+		if s.On && s.Found > 0 {
+			parts = append(parts, clean(s.Name)+" "+strconv.Itoa(s.Found))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (p *peers) columns(width int) []column[*view.Peer] {

@@ -130,6 +130,21 @@ func keyPress(name string) tea.KeyPressMsg {
 	return tea.KeyPressMsg{Code: []rune(name)[0], Text: name}
 }
 
+// to moves down until the cursor stands on a text.
+func (s *screen) to(text string) {
+	s.t.Helper()
+	s.press("home")
+	for range 100 {
+		for _, l := range strings.Split(s.text(), "\n") {
+			if strings.HasPrefix(l, "▌") && strings.Contains(l, text) {
+				return
+			}
+		}
+		s.press("down")
+	}
+	s.t.Fatalf("the cursor never stands on %q:\n%s", text, s.text())
+}
+
 // text returns what the user sees, without styles and without blanks at the ends of lines.
 func (s *screen) text() string {
 	var b strings.Builder

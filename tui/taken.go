@@ -92,8 +92,11 @@ func (m *Model) poll(msg pollMsg) tea.Cmd {
 	soon := false
 	switch m.page {
 	case inOffers:
-		soon = m.offers.shelf.Known == 0 || m.offers.shelf.Reason != ""
+		soon = m.offers.shelf.Known == 0 || m.offers.shelf.Reason != "" || m.offers.shelf.Reading
 		cmds = append(cmds, m.offers.load(m.link.epoch))
+		if m.facets != nil {
+			cmds = append(cmds, m.facets.load(&m.offers))
+		}
 	case inPeers:
 		cmds = append(cmds, m.peers.load())
 	case inMoney:
@@ -118,15 +121,26 @@ func (m *Model) tookOffers(msg offersMsg) tea.Cmd {
 }
 
 func (m *Model) tookOffer(msg offerMsg) tea.Cmd {
-	again := m.offers.learn(msg)
+	again, renewed := m.offers.learn(msg)
 	if cmd := m.check(msg.err); cmd != nil {
 		return cmd
 	}
 	m.renewForm()
-	if again {
+	switch {
+	case again:
 		return m.offers.inspect()
+	case renewed: // the rig told another offer than the list shows
+		return m.offers.load(m.link.epoch)
 	}
 	return nil
+}
+
+// tookLook asks the rig of a row on which the user stayed.
+func (m *Model) tookLook(msg lookMsg) tea.Cmd {
+	if m.link.state != linkUp || msg.hash != m.offers.chosen.Hash {
+		return nil
+	}
+	return m.offers.inspect()
 }
 
 // renewForm shows the form's offer as it is now. A dialog that names another price than the form does is taken back.

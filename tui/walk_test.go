@@ -197,7 +197,7 @@ func TestADialogIsTakenBackWhenThePriceChanges(t *testing.T) {
 
 func TestTheFormTellsTheWholePriceAndWhatIsWrong(t *testing.T) {
 	open(t, full, 80, 24, nil, func(s *screen) {
-		s.press("end", "enter") // the dearest: eight H100 with a disk that costs
+		s.press("s", "end", "enter") // the dearest: eight H100 with a disk that costs
 		s.sees("Rent H100 SXM5 80GB on rig-2", "2.152 USD", "Traffic adds 0.00 in and 0.01 out per GB")
 		s.press("down", "right", "down", "backspace", "backspace")
 		s.sees("time: write a time such as 90s, 2h or 7d")
@@ -217,7 +217,7 @@ func TestTheFormTellsTheWholePriceAndWhatIsWrong(t *testing.T) {
 
 func TestADiskThatIsAskedForIsPricedBeforeItIsOrdered(t *testing.T) {
 	open(t, full, 80, 24, nil, func(s *screen) {
-		s.press("end", "enter", "up", "up", "up", "up", "up") // from the image round to the disk
+		s.press("s", "end", "enter", "up", "up", "up", "up", "up") // from the image round to the disk
 		s.sees("10 GB, which comes with the cards", "10 GB × 0.0002 USD an hour")
 		s.write("500")
 		s.press("enter")

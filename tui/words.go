@@ -67,6 +67,12 @@ func parseDisk(text string) (int64, error) {
 	return int64(n) * 1000, nil
 }
 
+// errBadCards: a text is no number of cards.
+var errBadCards = errors.New("write a number of cards, such as 1 or 8")
+
+// errNoBudget: a plan needs some money.
+var errNoBudget = errors.New("write how much may be spent, such as 5 or 0.50")
+
 // errBadSpan: a text is no time.
 var errBadSpan = errors.New("write a time such as 90s, 2h or 7d")
 

@@ -34,7 +34,7 @@ func (p *program) bidCommand() *cobra.Command {
 		return p.printBid(l, f.json)
 	})
 	f.register(c)
-	_ = c.RegisterFlagCompletionFunc("pay", p.methodWords) // it fails only for a flag that is not there
+	p.completeOrder(c)
 	c.Flags().BoolVar(&f.json, "json", false, "print the lease as JSON")
 	return c
 }

@@ -52,3 +52,37 @@ func (p *program) leaseWords(ctx context.Context, suffix string) []string {
 func describe(l view.Lease) string {
 	return clean(l.State + ": " + cards(l.Slots, l.Model, l.Simulated, l.Isolation) + " on " + l.Rig)
 }
+
+// completeOrder makes a shell complete what run and bid take.
+func (p *program) completeOrder(c *cobra.Command) {
+	p.completeQuery(c)
+	_ = c.RegisterFlagCompletionFunc("pay", p.methodWords) // these fail only for flags that are not there
+	_ = c.RegisterFlagCompletionFunc("offer", func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return p.offerWords(c.Context()), cobra.ShellCompDirectiveNoFileComp
+	})
+	_ = c.RegisterFlagCompletionFunc("residency", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return residencyWords(typed), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// maxOfferWords bounds what a shell shows of a large market.
+const maxOfferWords = 50
+
+// offerWords lists what names the offers that are known now. No agent is started for it.
+func (p *program) offerWords(ctx context.Context) []string {
+	client, err := p.dial()
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, completeTime)
+	defer cancel()
+	list, err := client.Offers(ctx, view.OfferQuery{Limit: maxOfferWords})
+	if err != nil {
+		return nil
+	}
+	var words []string
+	for _, o := range list.Offers {
+		words = append(words, o.ID+"\t"+clean(offered(o)+" on "+view.Named(o.GivenName, o.Rig)+", "+money(o.Price)))
+	}
+	return words
+}

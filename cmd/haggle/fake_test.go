@@ -68,13 +68,16 @@ type fakeAgent struct {
 	lives   sync.WaitGroup // the life of the job before must not become that of the next
 	mu      sync.Mutex
 	job     *fakeJob
+	access  fakeAccess
 	known   bool
 	money   fakeMoney
 	watched chan struct{}            // full once a watcher has come and has seen the present state
 	watcher bool                     // one has come
 	streams map[chan view.Lease]bool // what happens goes to each of them,
 	untold  []view.Lease             // or is kept for the first one
-	asked   string                   // a dash for each time that offers were asked for
+	pings   int                      // that were answered
+	saved   []view.SavedQuery
+	asked   string // a dash for each time that offers were asked for
 }
 
 type fakeJob struct {
@@ -202,7 +205,10 @@ func (a *fakeAgent) Status(context.Context) (view.AgentStatus, error) {
 	}
 	return view.AgentStatus{
 		Version: "1", PID: 7, Home: a.home, Uptime: 90, Offers: 2, Leases: 1,
-		Network: view.Network{Name: network, Key: "12D3KooWx", Addrs: []string{"/ip4/127.0.0.1/tcp/1"}, Reason: "no peer answers"},
+		Network: view.Network{
+			Name: network, Key: "12D3KooWx", Addrs: []string{"/ip4/127.0.0.1/tcp/1"}, Reason: "no peer answers",
+			Reach: reachOfFake(),
+		},
 		Methods: a.money.methods(), Alerts: a.money.alerts(),
 	}, nil
 }
@@ -225,7 +231,7 @@ func (a *fakeAgent) Bid(_ context.Context, b view.BidRequest) (view.Lease, error
 	a.forget()
 	a.begin(append(b.Args, ""))
 	a.mu.Lock()
-	a.job.lease.Name, a.job.lease.Labels, a.job.lease.Ports = b.Name, b.Labels, b.Ports
+	a.job.lease.Name, a.job.lease.Labels, a.job.lease.Ports, a.job.lease.Place = b.Name, b.Labels, b.Ports, b.Residency
 	for _, c := range b.Collect {
 		a.job.lease.Collects = append(a.job.lease.Collects, view.Collected{Remote: c.Remote, Local: c.Local})
 	}

@@ -148,27 +148,34 @@ func (p *program) sayExtension(l view.Lease, r view.ExtendRequest) {
 
 func (p *program) nameCommand() *cobra.Command {
 	var labels []string
-	var asJSON bool
+	var asJSON, remove bool
 	c := p.action(&cobra.Command{
-		Use:   "name LEASE [NEWNAME]",
-		Short: "give a lease a name and labels",
+		Use:   "name LEASE|RIG|OWNER [NAME]",
+		Short: "call a lease, a rig or an owner by a name of yours",
 		Long: "Give a lease a name, which every command takes in place of its id, and labels. A name is 1 to 32 small letters, digits and\n" +
-			"dashes. Without NEWNAME and --label it shows them.",
-		Example: "  haggle name 3f9a train\n  haggle name train --label project=cats --label try=2",
-		Args:    cli.Words(1, 2, "LEASE"),
+			"dashes. Without NAME and --label it shows them.\n\n" + givenHelp,
+		Example: "  haggle name 3f9a train\n  haggle name train --label project=cats --label try=2\n  haggle name rig-1 attic\n" +
+			"  haggle name 12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN Ada\n  haggle name attic --remove",
+		Args: cli.Words(1, 2, "LEASE"),
 	}, func(ctx context.Context, args []string) error {
+		if remove && len(args) > 1 {
+			return cli.Usage("--remove takes the name back that is there", "leave NAME out")
+		}
 		l, err := ask(ctx, p, func(c *api.AgentClient) (view.Lease, error) { return c.Lease(ctx, args[0]) })
+		if market.CodeOf(err) == market.CodeLeaseUnknown && (remove || len(args) > 1) && len(labels) == 0 {
+			return p.giveName(ctx, args, asJSON)
+		}
 		if err != nil {
 			return err
 		}
 		r := view.NameRequest{Name: l.Name, Labels: l.Labels}
-		if len(args) > 1 {
-			r.Name = args[1]
+		if len(args) > 1 || remove {
+			r.Name = strings.Join(args[1:], "")
 		}
 		if len(labels) > 0 {
 			r.Labels = labels
 		}
-		if len(args) > 1 || len(labels) > 0 {
+		if len(args) > 1 || len(labels) > 0 || remove {
 			if l, err = ask(ctx, p, func(c *api.AgentClient) (view.Lease, error) { return c.Rename(ctx, l.ID, r) }); err != nil {
 				return err
 			}
@@ -180,7 +187,8 @@ func (p *program) nameCommand() *cobra.Command {
 		return p.Facts("lease", short(l.ID), "name", l.Name, "labels", strings.Join(l.Labels, ", "))
 	})
 	c.Flags().StringArrayVar(&labels, "label", nil, "a label, in place of those that the lease has; may be repeated")
-	c.Flags().BoolVar(&asJSON, "json", false, "print the lease as JSON")
+	c.Flags().BoolVar(&remove, "remove", false, "take the name back")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 

@@ -30,7 +30,7 @@ func (p *program) printLease(l view.Lease) error {
 	}
 	facts = append(facts, payFacts(l)...)
 	facts = append(facts, riskFacts(l)...)
-	facts = append(facts, "not billed", unbilled(l.Unbilled), "seen", l.Seen, "idle stop", idle(l.Idle), "deputies", strings.Join(l.Deputies, ", "),
+	facts = append(facts, "not billed", unbilled(l.Unbilled), "seen", l.Seen, "idle stop", idle(l.Idle), "runs", place(l.Place), "deputies", strings.Join(l.Deputies, ", "),
 		"disk", diskUse(l), "traffic", traffic(l))
 	for _, a := range l.Alerts {
 		facts = append(facts, "alert", a.Text+", since "+moment(a.At))

@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"haggle/internal/assemble/agent"
 	"haggle/internal/cli"
 	"haggle/internal/door"
 	"haggle/internal/lab/train"
@@ -41,6 +42,7 @@ func start(args []string, w wiring) int {
 	if len(args) > 1 && args[1] == "inside" {
 		return inside.Main(args[2:], os.Stdout)
 	}
+	agent.Begin()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal kills

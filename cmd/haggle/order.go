@@ -16,6 +16,7 @@ import (
 // orderFlags are the flags of run and bid.
 type orderFlags struct {
 	offer, image, duration, budget, currency, unattended, disk string
+	residency                                                  string
 	gpus                                                       int
 	env                                                        []string
 	bring                                                      bringFlags
@@ -34,6 +35,7 @@ func (f *orderFlags) register(c *cobra.Command) {
 	flags.StringVar(&f.unattended, "unattended", "10m", "how long the job may go on while this machine is off: where the lease is paid ahead, that much is paid ahead, and lost if the rig vanishes")
 	flags.BoolVar(&f.deputies, "deputies", false, "your deputies may sign, pay and collect for this lease while this machine is away: see `haggle deputy`")
 	flags.StringVar(&f.disk, "disk", "", "the job's disk, such as 50GB or 50GiB (default: 10GB, or the card's part of it where that is less)")
+	flags.StringVar(&f.residency, "residency", "", "countries in which the job may run, such as DE,NL, with what must speak for it: :claimed (default), :address or :round-trip")
 	flags.StringArrayVar(&f.env, "env", nil, "NAME=VALUE for the job, or NAME to pass this shell's value on; may be repeated")
 	f.bring.register(flags)
 	f.pays.register(flags)
@@ -57,8 +59,12 @@ func (f *orderFlags) request(c *cobra.Command, args []string, currency string) (
 	case f.gpus < 1:
 		return b, cli.Usage("--gpus must be at least 1", "leave it out for one card")
 	}
-	if _, err := market.ParseQuery(b.Query); err != nil {
+	if err := checkQuery(b.Query); err != nil {
 		return b, err // said at once, with no agent and no network
+	}
+	var err error
+	if b.Residency, err = parseResidency(f.residency); err != nil {
+		return b, err
 	}
 	if err := f.limits(&b); err != nil {
 		return b, err
@@ -133,10 +139,7 @@ func (f *orderFlags) disks(b *view.BidRequest) error {
 	case n < mb:
 		return cli.Usage("--disk must be at least 1MB", "leave it out for what comes with the card")
 	}
-	b.DiskMB = n / mb
-	if n%mb > 0 {
-		b.DiskMB++
-	}
+	b.DiskMB = wholeMB(n)
 	return nil
 }
 
@@ -144,6 +147,7 @@ const orderExample = "  haggle %[1]s 'gpu_name=RTX_4090' --image lab --for 10m -
 	"  haggle %[1]s --offer 3f9a12c4 --image lab --gpus 2 --for 2h --unattended 2h --env SEED=7 -- train\n" +
 	"  haggle %[1]s 'gpu_ram>=24 pay_auto=true' --image lab --for 8h --unattended 8h --stop-idle 5%%/10m -- train   # go to bed\n" +
 	"  haggle %[1]s 'gpu_ram>=24 disk_free>=200GB' --image lab --disk 200GB --for 1d -- train\n" +
+	"  haggle %[1]s @cheap --image lab --residency DE,NL:address -- train   # not elsewhere, and its address must say so, too\n" +
 	"  haggle %[1]s 'gpu_ram>=24' --image pytorch --src . --collect out --name cats -- python train.py\n" +
 	"  haggle %[1]s 'gpu_ram>=24' --image pytorch --port jupyter=8888 --secret HF_TOKEN --checkpoint 10m -- jupyter lab"
 

@@ -12,12 +12,15 @@ import (
 )
 
 func (p *program) peersCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, blocked bool
 	c := p.action(&cobra.Command{
 		Use:     "peers",
 		Short:   "list the programs that the agent is connected with",
-		Example: "  haggle peers\n  haggle peers --json",
+		Example: "  haggle peers\n  haggle peers --blocked\n  haggle peers --json",
 	}, func(ctx context.Context, _ []string) error {
+		if blocked {
+			return p.showBlocked(ctx, asJSON)
+		}
 		list, err := ask(ctx, p, func(c *api.AgentClient) ([]view.Peer, error) { return c.Peers(ctx) })
 		switch {
 		case err != nil:
@@ -39,5 +42,6 @@ func (p *program) peersCommand() *cobra.Command {
 		return p.Table("PEER PROGRAM DIRECTION LATENCY ADDRESSES", rows)
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&blocked, "blocked", false, "list who may not call, instead")
 	return c
 }

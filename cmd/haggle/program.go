@@ -104,15 +104,15 @@ func (p *program) commands(root *cobra.Command) {
 			root.AddCommand(c)
 		}
 	}
-	add(groupMarket, p.offersCommand(), p.showCommand(), p.runCommand(), p.bidCommand())
+	add(groupMarket, p.offersCommand(), p.showCommand(), p.planCommand(), p.queryCommand(), p.fieldsCommand(), p.runCommand(), p.bidCommand())
 	add(groupLease, p.leasesCommand(), p.logsCommand(), p.stopCommand(), p.resumeCommand(), p.removeCommand(), p.extendCommand(),
 		p.nameCommand(), p.receiptsCommand(), p.exportCommand(), p.verifyCommand())
 	add(groupInside, p.shellCommand(), p.execCommand(), p.forwardCommand(), p.openCommand(), p.copyCommand(), p.syncCommand(),
 		p.checkpointsCommand(), p.sshConfigCommand(), p.sshProxyCommand())
 	add(groupMoney, p.payCommand(), p.ledgerCommand(), p.invoiceCommand(), p.historyCommand(), p.budgetCommand(), p.guaranteeCommand(),
 		p.disputeCommand(), p.decideCommand(), p.confirmCommand(), p.trustCommand())
-	add(groupHouse, p.statusCommand(), p.peersCommand(), p.deputyCommand(), p.agentCommand(), p.labCommand(), p.backupCommand(),
-		p.restoreCommand(), p.versionCommand())
+	add(groupHouse, p.statusCommand(), p.peersCommand(), p.networkCommand(), p.pingCommand(), p.doctorCommand(), p.namesCommand(), p.blockCommand(), p.unblockCommand(),
+		p.deputyCommand(), p.agentCommand(), p.labCommand(), p.backupCommand(), p.restoreCommand(), p.versionCommand())
 	for _, c := range root.Commands() {
 		if slices.Contains([]string{
 			"leases", "pay", "dispute", "logs", "stop", "resume", "rm", "extend", "name", "receipts", "export",

@@ -46,7 +46,7 @@ func (p *program) runCommand() *cobra.Command {
 		return p.attend(ctx, l, f.json)
 	})
 	f.register(c)
-	_ = c.RegisterFlagCompletionFunc("pay", p.methodWords) // it fails only for a flag that is not there
+	p.completeOrder(c)
 	c.Flags().BoolVarP(&detach, "detach", "d", false, "print the lease's id and leave, as bid does")
 	c.Flags().BoolVar(&f.json, "json", false, "write JSON: the lease at each change to stderr, with --detach once to stdout")
 	return c

@@ -16,27 +16,50 @@ import (
 
 func (p *program) showCommand() *cobra.Command {
 	var asJSON bool
+	var job jobFlags
 	c := p.action(&cobra.Command{
-		Use:     "show OFFER",
-		Short:   "show one offer with all that its rig claims",
-		Example: "  haggle show 3f9a12c4\n  haggle show 3f9a12c4 --json",
+		Use:   "show OFFER",
+		Short: "show one offer: what you checked, what is only claimed, and the worst case",
+		Long: "Show one offer, after asking its rig again: what this machine saw itself, what only the rig says, what nobody told, and the worst\n" +
+			"that can happen, in money and minutes. The flags say what your job is, for its whole price; an hour of one card where they say\n" +
+			"nothing. OFFER is the first digits of its id, or the name of its rig.",
+		Example: "  haggle show 3f9a12c4\n  haggle show attic --for 8h --disk 200GB --image pytorch\n  haggle show 3f9a12c4 --json",
 		Args:    cli.Words(1, 1, "OFFER"),
-	}, func(ctx context.Context, args []string) error {
-		o, err := ask(ctx, p, func(c *api.AgentClient) (view.Offer, error) { return c.Offer(ctx, args[0]) })
-		if err != nil {
-			return err
-		}
-		if asJSON {
-			return p.JSON(o)
-		}
-		h, err := ask(ctx, p, func(c *api.AgentClient) (view.History, error) { return c.History(ctx, o.Owner) })
-		if err != nil {
-			return err
-		}
-		return p.printOffer(o, h)
-	})
+	}, func(ctx context.Context, args []string) error { return p.show(ctx, args[0], job, asJSON) })
+	job.register(c, "1h")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.ValidArgsFunction = func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return p.offerWords(c.Context()), cobra.ShellCompDirectiveNoFileComp
+	}
 	return c
+}
+
+func (p *program) show(ctx context.Context, id string, f jobFlags, asJSON bool) error {
+	job, err := f.shape()
+	if err != nil {
+		return err
+	}
+	o, err := ask(ctx, p, func(c *api.AgentClient) (view.Offer, error) { return c.LookAt(ctx, id, job) })
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return p.JSON(o)
+	}
+	h, err := ask(ctx, p, func(c *api.AgentClient) (view.History, error) { return c.History(ctx, o.Owner) })
+	if err != nil {
+		return err
+	}
+	if o.Source == market.SourceSnapshot || o.Source == market.SourceRemembered {
+		p.Say("its rig does not answer now: this is its word as others or this machine kept it")
+	}
+	if err := p.printOffer(o, h, job); err != nil {
+		return err
+	}
+	return p.printWhy(o)
 }
 
 // bidders says who may bid.
@@ -106,7 +129,7 @@ func diskFree(h market.HostFacts) string {
 	return cli.Bytes(h.DiskFree)
 }
 
-func (p *program) printOffer(o view.Offer, h view.History) error {
+func (p *program) printOffer(o view.Offer, h view.History, job view.JobShape) error {
 	hour := func(m view.Money, per string) string { return money(m) + " per " + per }
 	per := hour(o.Price, "slot-hour")
 	host := []string{}
@@ -117,18 +140,19 @@ func (p *program) printOffer(o view.Offer, h view.History) error {
 		host = append(host, "kernel "+o.Host.Kernel)
 	}
 	if err := p.Facts("offer", o.Hash,
-		"rig", o.Rig+"  "+o.RigKey,
+		"rig", view.Named(o.GivenName, o.Rig)+"  "+o.RigKey,
 		"gpu", cards(o.Slots, o.Model, o.Simulated, o.Isolation)+", "+strconv.Itoa(o.Free)+" free, "+strconv.FormatInt(o.MemoryGiB, 10)+" GiB each",
 		"vendor", o.Vendor,
 		"price", per,
 		"disk", hour(o.DiskPrice, "GB-hour"),
 		"traffic", hour(o.InPrice, "GB in")+", "+hour(o.OutPrice, "GB out"),
+		"your job", jobPrice(o, job),
 		"bidders", bidders(o),
 		"paying", paying(o),
 		"with you", cmp.Or(cli.HistoryLine(h), "no lease yet"),
 		"outcomes", outcomes(o),
 		"reach", o.Reach,
-		"country", o.Country,
+		"country", standsIn(o),
 		"isolation", o.Isolation,
 		"held", strings.Join(o.Protections, ", "),
 		"weak", strings.Join(o.Weak, ", "),
@@ -139,12 +163,12 @@ func (p *program) printOffer(o view.Offer, h view.History) error {
 		"images", strings.Join(o.Images, ", "),
 		"lease", lasting(o.Rules.MinMs)+" to "+lasting(o.Rules.MaxMs)+", receipts every "+lasting(o.Rules.IntervalMs),
 		"valid", "for "+strconv.FormatInt(o.ExpiresIn, 10)+" s more, renewed by the rig",
-		"source", o.Source,
+		"heard", heardFrom(o),
 	); err != nil {
 		return err
 	}
-	if len(o.SlotDetail) == 0 {
-		return nil
+	if err := p.printClaims(o.Claims); err != nil || len(o.SlotDetail) == 0 {
+		return err
 	}
 	p.Show("")
 	var rows [][]string

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"haggle/internal/api"
+	"haggle/internal/cli"
 	"haggle/internal/view"
 	"haggle/market"
 )
@@ -54,6 +55,12 @@ func (p *program) printStatus(s view.AgentStatus, asJSON bool) error {
 	for _, address := range s.Network.Addrs {
 		facts = append(facts, name, address)
 		name = ""
+	}
+	if !market.IsLab(s.Network.Name) {
+		facts = append(facts, cli.Sources(s.Network.Sources)...)
+	}
+	if r := s.Network.Reach; r != nil && r.Kind != "loopback" {
+		facts = append(facts, "reach", r.Found)
 	}
 	facts = append(facts,
 		"peers", strconv.Itoa(s.Network.Peers)+" connected, "+strconv.Itoa(s.Network.Table)+" in the routing table",

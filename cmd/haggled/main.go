@@ -39,6 +39,7 @@ func main() {
 		}
 		return
 	}
+	rig.Begin()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal kills
 	p := &program{Terminal: cli.Terminal{Program: "haggled", Out: os.Stdout, Err: os.Stderr}, version: version}

@@ -57,7 +57,16 @@ func (p *program) showStatus(s view.RigStatus) error {
 		"bidders", bidders(s), "isolation", isolation(s), "weak", strings.Join(s.Weak, ", "),
 		"pays", pays(s), "credit", credit(s), "price", market.Micro(s.Prices.Slot).String() + " " + s.Prices.Currency + " per slot-hour",
 		"images", orNone(strings.Join(s.Images, ", ")),
+		"visible", visible(s.Visible), "blocked", blocked(s.Blocked),
 		"up", config.FormatDuration(time.Duration(s.Uptime)*time.Second) + ", version " + s.Version + ", process " + strconv.Itoa(s.PID),
+	}
+	if !market.IsLab(s.Network.Name) {
+		name := "addresses"
+		for _, address := range s.Network.Addrs {
+			facts = append(facts, name, address)
+			name = ""
+		}
+		facts = append(facts, cli.Sources(s.Network.Sources)...)
 	}
 	for _, w := range s.Warnings {
 		facts = append(facts, "warning", w)

@@ -69,8 +69,8 @@ func (p *program) root() *cobra.Command {
 		}
 	}
 	add(groupDaemon, p.initCommand(), p.serveCommand(), p.doctorCommand(), p.versionCommand())
-	add(groupOwner, p.statusCommand(), p.cardsCommand(), p.priceCommand(), p.trustCommand(), p.ledgerCommand(), p.confirmCommand(),
-		p.invoiceCommand(), p.historyCommand(), p.disputeCommand(), p.takebackCommand(), p.givebackCommand(),
+	add(groupOwner, p.statusCommand(), p.networkCommand(), p.cardsCommand(), p.priceCommand(), p.trustCommand(), p.ledgerCommand(), p.confirmCommand(),
+		p.invoiceCommand(), p.historyCommand(), p.disputeCommand(), p.takebackCommand(), p.givebackCommand(), p.blockCommand(), p.unblockCommand(),
 		p.pauseCommand(), p.resumeCommand(), p.drainCommand(), p.backupCommand(), p.restoreCommand())
 	root.AddCommand(p.purgeCommand(), p.helperCommand())
 	root.SetHelpCommandGroupID(groupDaemon)

@@ -15,12 +15,12 @@ import (
 type Agent interface {
 	Inside
 	Spending
+	Reaching
+	Access
+	Names
+	Choosing
 	// Status tells where the agent stands.
 	Status(ctx context.Context) (view.AgentStatus, error)
-	// Offers lists the offers that match a query. None is an empty list and no error.
-	Offers(ctx context.Context, q view.OfferQuery) (view.OfferList, error)
-	// Offer returns one offer with its details.
-	Offer(ctx context.Context, id string) (view.Offer, error)
 	// Bid orders slots and returns once both sides have signed the lease. The agent goes on when the caller goes away.
 	Bid(ctx context.Context, b view.BidRequest) (view.Lease, error)
 	// Leases lists the leases that are open, or all, newest first.
@@ -52,11 +52,6 @@ type (
 	allLeases struct {
 		All bool `query:"all" doc:"also those that are over"`
 	}
-	findOffers struct {
-		Query   string `query:"query" maxLength:"1024" doc:"clauses; empty for all"`
-		Sort    string `query:"sort" maxLength:"64" doc:"a field's name, with a trailing - for descending"`
-		Explain bool   `query:"explain" doc:"also say what each clause left"`
-	}
 	bidFor  struct{ Body view.BidRequest }
 	stopOne struct {
 		ID   string `path:"id" maxLength:"128" doc:"an id, or enough of its first digits, or a name"`
@@ -79,14 +74,6 @@ type ShutdownRequest struct {
 func agentRoutes(api huma.API, c Config, a Agent) {
 	read(api, c, "get-status", "/v1/status", "Where the agent stands", func(ctx context.Context, _ *struct{}) (view.AgentStatus, error) {
 		return a.Status(ctx)
-	})
-	read(api, c, "list-offers", "/v1/offers", "Offers that match a query", func(ctx context.Context, in *findOffers) (view.OfferList, error) {
-		list, err := a.Offers(ctx, view.OfferQuery{Query: in.Query, Sort: in.Sort, Explain: in.Explain})
-		list.Offers = some(list.Offers)
-		return list, err
-	})
-	read(api, c, "get-offer", "/v1/offers/{id}", "One offer with its details", func(ctx context.Context, in *byID) (view.Offer, error) {
-		return a.Offer(ctx, in.ID)
 	})
 	read(api, c, "list-leases", "/v1/leases", "Leases, newest first", func(ctx context.Context, in *allLeases) ([]view.Lease, error) {
 		list, err := a.Leases(ctx, in.All)
@@ -117,6 +104,10 @@ func agentRoutes(api huma.API, c Config, a Agent) {
 	eventRoute(api, c, a)
 	insideRoutes(api, c, a)
 	spendingRoutes(api, c, a)
+	reachRoutes(api, c, a)
+	accessRoutes(api, c, a)
+	nameRoutes(api, c, a)
+	choosingRoutes(api, c, a)
 }
 
 // some turns an absent list into an empty one: JSON has [] for it and not null.

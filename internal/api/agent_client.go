@@ -22,16 +22,6 @@ func (c *AgentClient) Status(ctx context.Context) (view.AgentStatus, error) {
 	return get[view.AgentStatus](ctx, c.client, "/v1/status", nil)
 }
 
-// Offers implements Agent.
-func (c *AgentClient) Offers(ctx context.Context, q view.OfferQuery) (view.OfferList, error) {
-	return get[view.OfferList](ctx, c.client, "/v1/offers", values("query", q.Query, "sort", q.Sort, "explain", flag(q.Explain)))
-}
-
-// Offer implements Agent.
-func (c *AgentClient) Offer(ctx context.Context, id string) (view.Offer, error) {
-	return get[view.Offer](ctx, c.client, "/v1/offers/"+url.PathEscape(id), nil)
-}
-
 // Bid implements Agent.
 func (c *AgentClient) Bid(ctx context.Context, b view.BidRequest) (view.Lease, error) {
 	return call[view.Lease](ctx, c.client, http.MethodPost, "/v1/leases", nil, b)

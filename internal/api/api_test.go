@@ -46,14 +46,9 @@ func TestEveryOperationOfAnAgentArrivesAndComesBack(t *testing.T) {
 	text, _ := json.Marshal(bid)
 	files := view.CopyRequest{Push: true, From: "/a", To: "b", Delete: true, Ignore: true}
 	status, _ := new(fakeAgent).Status(t.Context())
-	list, _ := new(fakeAgent).Offers(t.Context(), view.OfferQuery{})
 	peers, _ := new(fakeAgent).Peers(t.Context())
 	run(t, f.seen, []step{
 		{"status", func(ctx context.Context) (any, error) { return of(c.Status(ctx)) }, status},
-		{"offers {Query:gpu_name=* dph<0.5 Sort:dph- Explain:true}", func(ctx context.Context) (any, error) {
-			return of(c.Offers(ctx, view.OfferQuery{Query: "gpu_name=* dph<0.5", Sort: "dph-", Explain: true}))
-		}, list},
-		{"offer a rig/ö?", func(ctx context.Context) (any, error) { return of(c.Offer(ctx, "a rig/ö?")) }, offer("a rig/ö?")},
 		{"bid " + string(text), func(ctx context.Context) (any, error) { return of(c.Bid(ctx, bid)) }, lease("cafe", "granted")},
 		{"leases true", func(ctx context.Context) (any, error) { return of(c.Leases(ctx, true)) }, []view.Lease{lease("cafe", "running")}},
 		{"lease abc", func(ctx context.Context) (any, error) { return of(c.Lease(ctx, "abc")) }, lease("abc", "running")},
@@ -73,6 +68,7 @@ func TestEveryOperationOfAnAgentArrivesAndComesBack(t *testing.T) {
 		{"receipts abc", func(ctx context.Context) (any, error) { return of(c.Receipts(ctx, "abc")) }, []view.Receipt{}},
 		{"evidence abc", func(ctx context.Context) (any, error) { return of(c.Evidence(ctx, "abc")) }, []byte{0, 1, 0xff}},
 		{"peers", func(ctx context.Context) (any, error) { return of(c.Peers(ctx)) }, peers},
+		{"ping abc", func(ctx context.Context) (any, error) { return of(c.Ping(ctx, "abc")) }, view.Ping{Key: "12D3KooWfake", Path: "punched", RTTMs: 31.5, Addr: "/ip4/192.0.2.7/udp/4701/quic-v1"}},
 		{"log abc 5 true", func(ctx context.Context) (any, error) {
 			r, err := c.Log(ctx, "abc", 5, true)
 			if err != nil {

@@ -65,14 +65,6 @@ func (f *fakeAgent) Status(context.Context) (view.AgentStatus, error) {
 	return view.AgentStatus{Version: "1.2.3", PID: 4, Network: view.Network{Name: "lab-x", Addrs: []string{"/ip4/127.0.0.1"}}}, f.note("status")
 }
 
-func (f *fakeAgent) Offers(_ context.Context, q view.OfferQuery) (view.OfferList, error) {
-	return view.OfferList{Offers: []view.Offer{offer("aa"), offer("bb")}, Known: 2, Funnel: &view.Funnel{Known: 2, Steps: []view.FunnelStep{{Clause: "dph<1", Left: 2}}}}, f.note("offers %+v", q)
-}
-
-func (f *fakeAgent) Offer(_ context.Context, id string) (view.Offer, error) {
-	return offer(id), f.note("offer %s", id)
-}
-
 func (f *fakeAgent) Bid(ctx context.Context, b view.BidRequest) (view.Lease, error) {
 	if b.Image == "slow" {
 		<-ctx.Done()

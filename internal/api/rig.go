@@ -14,6 +14,7 @@ import (
 // error becomes "internal" on its way through the API.
 type Rig interface {
 	Earning
+	Access
 	// Status tells where the rig stands.
 	Status(ctx context.Context) (view.RigStatus, error)
 	// Cards lists the rig's cards by slot.
@@ -108,6 +109,7 @@ func rigRoutes(api huma.API, c Config, r Rig) {
 	trustRoutes(api, c, r)
 	cardRoutes(api, c, r)
 	earningRoutes(api, c, r)
+	accessRoutes(api, c, r)
 	act(api, c, http.MethodPost, "shutdown", "/v1/shutdown", "End the daemon; jobs go on", func(ctx context.Context, _ *struct{}) error {
 		return r.Shutdown(ctx)
 	})

@@ -40,34 +40,42 @@ func mayImport() map[string][]string {
 		"internal/checkpoint": {},
 		"internal/door":       {"internal/checkpoint", "internal/tunnel", "internal/filesync"},
 
+		"internal/netsim":       {"market"},
+		"internal/netsim/model": {"internal/netsim"},
+
 		"internal/pay":         {},
 		"internal/pay/paytest": {"internal/pay"},
 
 		"internal/view":   {"market"},
+		"internal/index":  {"market"},
 		"internal/host":   {"market", "internal/view", "internal/pay", "internal/tunnel", "nvml", "runtime", "runtime/archive"},
-		"internal/renter": {"market", "internal/view", "internal/pay", "internal/tunnel", "internal/filesync", "internal/checkpoint", "nvml/proof"},
-		"internal/store":  {"market", "internal/host", "internal/renter"},
+		"internal/renter": {"market", "internal/index", "internal/view", "internal/pay", "internal/tunnel", "internal/filesync", "internal/checkpoint", "nvml/proof"},
+		"internal/store":  {"market", "internal/host", "internal/index", "internal/renter"},
 		"internal/api":    {"market", "internal/view", "internal/tunnel"},
 		"internal/config": {},
-		"internal/cli":    {"market", "internal/view"},
+		"internal/cli":    {"market", "internal/view", "internal/networks"},
 
-		"internal/assemble": {"market", "p2p", "internal/view", "internal/store", "internal/api", "internal/config"},
+		"internal/networks": {"market"},
+
+		"internal/whereabouts": {},
+
+		"internal/assemble": {"market", "p2p", "internal/view", "internal/index", "internal/store", "internal/api", "internal/config", "internal/networks"},
 		"internal/assemble/agent": {
 			"market", "p2p", "runtime", "runtime/archive", "nvml/proof", "internal/assemble", "internal/tunnel", "internal/filesync",
-			"internal/view", "internal/pay", "internal/renter", "internal/store", "internal/api", "internal/config",
+			"internal/view", "internal/pay", "internal/renter", "internal/store", "internal/api", "internal/config", "internal/networks", "internal/whereabouts",
 		},
 		"internal/assemble/rig": {
 			"market", "p2p", "nvml", "nvml/sim", "nvml/bench", "nvml/nvidia", "nvml/proof",
 			"runtime", "runtime/archive", "runtime/containerd", "runtime/device", "runtime/jobnet", "runtime/remote", "runtime/volume",
 			"internal/assemble", "internal/assemble/rigcore",
-			"internal/view", "internal/host", "internal/pay", "internal/store", "internal/api", "internal/config",
+			"internal/view", "internal/host", "internal/pay", "internal/store", "internal/api", "internal/config", "internal/networks",
 		},
 		"internal/assemble/labrig": {
 			"market", "nvml", "runtime/process", "internal/assemble/rigcore", "internal/config",
 		},
 		"internal/assemble/rigcore": {
 			"market", "p2p", "nvml", "nvml/sim", "runtime", "internal/assemble",
-			"internal/view", "internal/host", "internal/pay", "internal/store", "internal/api", "internal/config",
+			"internal/index", "internal/view", "internal/host", "internal/pay", "internal/store", "internal/api", "internal/config",
 		},
 
 		"internal/lab": {
@@ -81,22 +89,24 @@ func mayImport() map[string][]string {
 		"internal/hostile":          {},
 		"internal/clients":          {},
 		"internal/hostile/attacker": {"runtime/inside"},
+		"internal/netlab":           {},
+		"internal/netlab/peer":      {"market", "p2p", "internal/netlab"},
 		"internal/shots":            {},
 		"internal/bench/bare":       {},
 		"internal/bench/load":       {"runtime"},
 		"internal/bench": {
 			"market", "market/markettest", "p2p", "nvml", "nvml/sim", "runtime", "runtime/archive", "runtime/containerd",
-			"internal/view", "internal/host", "internal/store", "internal/api", "internal/config", "internal/lab", "tui",
+			"internal/view", "internal/host", "internal/index", "internal/store", "internal/api", "internal/config", "internal/lab", "internal/netlab", "tui",
 		},
 
 		"cmd/haggle": {
-			"market", "tui", "runtime", "runtime/inside", "internal/door", "internal/tunnel", "internal/filesync", "internal/view", "internal/api", "internal/config", "internal/cli",
+			"market", "tui", "runtime", "runtime/inside", "internal/door", "internal/tunnel", "internal/filesync", "internal/view", "internal/api", "internal/config", "internal/cli", "internal/networks",
 			"internal/lab", "internal/lab/train", "internal/assemble/agent",
 		},
 		"cmd/haggle-pay-hand": {"internal/pay"},
 		"cmd/haggle-pay-lab":  {"internal/pay"},
 		"cmd/haggled": {
-			"market", "runtime", "runtime/containerd", "internal/view", "internal/api", "internal/config", "internal/cli",
+			"market", "runtime", "runtime/containerd", "internal/view", "internal/api", "internal/config", "internal/cli", "internal/networks",
 			"internal/assemble/rig",
 		},
 	}
@@ -105,11 +115,13 @@ func mayImport() map[string][]string {
 // testsMayImport says what a package's tests may import beside what the package may, the package itself and the doubles.
 func testsMayImport() map[string][]string {
 	return map[string][]string{
+		"p2p":                {"internal/index", "internal/netsim"},
 		"runtime/containerd": {"runtime/archive"},
 		"runtime/remote":     {"runtime/archive"},
 		"internal/hostile": {
 			"market", "runtime", "runtime/archive", "runtime/containerd", "runtime/device", "runtime/inside", "runtime/jobnet", "runtime/volume",
 		},
+		"internal/netlab":         {"market", "runtime/archive"},
 		"internal/assemble/agent": {"internal/host"},
 		"internal/assemble/rig":   {"internal/renter"},
 		"internal/e2e": {
@@ -139,7 +151,10 @@ func owners() []owner {
 		{"github.com/libp2p", []string{"p2p", "p2p/p2ptest", "internal/bench", "internal/bench/bare"}},
 		{"github.com/multiformats", []string{"p2p", "p2p/p2ptest", "internal/bench", "internal/bench/bare"}},
 		{"github.com/ipfs/go-cid", []string{"p2p"}},
+		{"github.com/ipfs/go-datastore", []string{"p2p"}},
+		{"github.com/huin/goupnp", []string{"p2p"}},
 		{"github.com/marcopolo/simnet", []string{"p2p"}},
+		{"github.com/phuslu/iploc", []string{"internal/whereabouts"}},
 		{"github.com/mr-tron/base58", []string{"p2p", "market"}},
 
 		{"github.com/NVIDIA/go-nvml", []string{"nvml/nvidia"}},
@@ -148,7 +163,7 @@ func owners() []owner {
 
 		{"github.com/containerd", []string{"runtime/containerd"}},
 		{"google.golang.org/grpc", []string{"runtime/containerd"}},
-		{"google.golang.org/protobuf", []string{"runtime/containerd"}},
+		{"google.golang.org/protobuf", []string{"runtime/containerd", "p2p"}},
 		{"github.com/opencontainers", []string{"runtime/containerd"}},
 		{"github.com/opencontainers/runtime-spec", []string{"runtime/containerd", "runtime/device"}},
 		{"github.com/vishvananda", []string{"runtime/jobnet", "internal/hostile"}},
@@ -184,6 +199,7 @@ func owners() []owner {
 		{"github.com/charmbracelet/ultraviolet", []string{"internal/shots"}},
 		{"github.com/NimbleMarkets/ntcharts/v2", []string{"tui"}},
 
+		{"golang.org/x/net/dns/dnsmessage", []string{"tests"}},
 		{"golang.org/x/sync", []string{"*"}},
 		{"golang.org/x/sys", []string{"*"}},
 		{"golang.org/x/term", []string{"cmd/haggle", "cmd/haggled", "tui"}},

@@ -10,6 +10,7 @@ import (
 func Network(n *p2p.Node) view.Network {
 	h := n.Health()
 	return view.Network{
+		Reach: ReachOf(n), Sources: sourcesOf(n),
 		Name: n.Network(), Key: n.ID().String(), Addrs: n.Addrs(), Ready: h.Ready, Reason: h.Reason, Peers: h.Peers, Table: h.TableSize,
 	}
 }

@@ -28,6 +28,9 @@ type Config struct {
 	Prices  market.Prices // until the owner sets others
 	Rules   market.Rules  // DefaultRules where zero
 	Net     market.NetFacts
+	// Reach, where set, tells how the rig is reached now, for offers; "" where that is not known. It must not wait. See Refresh.
+	Reach  func() string
+	Claims []market.Claim // of the offer, ascending by name
 	// Clock reads both clocks; Mono never goes back within one process.
 	Clock  func() market.Instant
 	Random io.Reader     // crypto/rand by default
@@ -131,7 +134,7 @@ func (cfg Config) check() error {
 		return fmt.Errorf("rig cannot give jobs the network %q", string(cfg.Egress))
 	}
 	o := market.Offer{
-		Name: cfg.Name, ID: cfg.OfferID, Issued: 1, Expires: 2, State: market.OfferOpen, Net: cfg.Net, Prices: cfg.Prices,
+		Name: cfg.Name, ID: cfg.OfferID, Issued: 1, Expires: 2, State: market.OfferOpen, Net: cfg.Net, Prices: cfg.Prices, Claims: cfg.Claims,
 		Rules: cfg.Rules, Host: cfg.Machine.facts(1),
 		Slots: []market.Slot{{Kind: market.SlotCard, Vendor: nvml.VendorNVIDIA, Model: "any"}},
 	}

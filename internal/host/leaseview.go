@@ -74,7 +74,7 @@ func (d *Daemon) leaseView(r Record) view.Lease {
 func (d *Daemon) moneyView(v *view.Lease, s market.Lease, asked *view.PayAsked) {
 	t := s.Current()
 	money := func(m market.Micro) view.Money { return view.MoneyOf(m, t.Prices.Currency) }
-	v.Idle, v.Unbilled = t.Idle, s.Gaps
+	v.Idle, v.Unbilled, v.Place = t.Idle, s.Gaps, t.Residency
 	for _, k := range t.Deputies {
 		v.Deputies = append(v.Deputies, k.String())
 	}

@@ -114,8 +114,8 @@ func (d *Daemon) draw(s Settings, now int64) (market.Offer, bool) {
 	o := market.Offer{
 		Rig: d.self, Owner: d.self, Name: d.cfg.Name, ID: d.cfg.OfferID, Seq: s.OfferSeq, Issued: now,
 		Expires: now + market.MaxOfferLife.Milliseconds(), State: market.OfferOpen,
-		Host: d.cfg.Machine.facts(len(all)), Net: d.cfg.Net, Prices: d.prices(s), Rules: d.rules(),
-		Pays: d.pays(), History: d.chainEnd(),
+		Host: d.cfg.Machine.facts(len(all)), Net: d.net(), Prices: d.prices(s), Rules: d.rules(),
+		Pays: d.pays(), History: d.chainEnd(), Claims: d.cfg.Claims,
 	}
 	if !d.engine.describe(&o.Host) || len(all) == 0 {
 		return o, false
@@ -134,6 +134,15 @@ func (d *Daemon) draw(s Settings, now int64) (market.Offer, bool) {
 		o.State = market.OfferWithdrawn
 	}
 	return o, true
+}
+
+// net returns the facts of the network as they are now.
+func (d *Daemon) net() market.NetFacts {
+	facts := d.cfg.Net
+	if d.cfg.Reach != nil {
+		facts.Reach = d.cfg.Reach()
+	}
+	return facts
 }
 
 // diskFree returns the bytes of disk that new leases can have: those whose job may still write hold all that they were granted,

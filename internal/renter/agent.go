@@ -18,13 +18,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"haggle/internal/index"
 	"haggle/market"
 )
 
@@ -49,12 +49,9 @@ type Conn = interface {
 // Network is what an agent needs of the network. Its methods may be called concurrently and bound the size of what they
 // return; the agent bounds their time.
 type Network interface {
-	// Ready waits until there is somebody to ask. The error, when ctx ends before, has code CodeNoPeers.
-	Ready(ctx context.Context) error
-	// Find streams the keys of rigs that announced themselves in a bucket, each once.
-	Find(ctx context.Context, bucket string) iter.Seq[market.Key]
-	// FetchOffers asks a rig for its sealed offers.
-	FetchOffers(ctx context.Context, rig market.Key) ([][]byte, error)
+	index.Network
+	// PathTo returns how a connected rig is reached (direct, punched, relayed or loopback) and its round trip; "" and 0 are unknown.
+	PathTo(rig market.Key) (path string, rtt time.Duration)
 	// OpenLease opens a stream about a lease, which the caller closes.
 	OpenLease(ctx context.Context, rig market.Key) (Stream, error)
 	// OpenTunnel opens a stream into a lease's job, which the caller closes. One for bulk does not hold up the others.
@@ -73,6 +70,13 @@ type Config struct {
 	Random  io.Reader        // for nonces; the system's by default
 	Log     *slog.Logger     // nil discards
 	Refresh time.Duration    // between two questions to a known rig, 10 seconds by default
+	Memory  index.Store      // what is remembered of rigs and offers; nil: nothing
+	Names   NameBook         // nil: no names can be given
+	// Country returns the country of the public address at which a rig itself is reached, as two capital letters; "" is unknown, and nil
+	// knows none.
+	Country func(rig market.Key) string
+	// Measure measures the round trip to a rig, which Net.PathTo tells from then on; nil measures none.
+	Measure func(ctx context.Context, rig market.Key) error
 
 	Purse Purse // nil: this agent cannot pay, and leases are owed
 	// Boot returns the reading of a clock that goes on while the machine sleeps, in milliseconds, and the id of the machine's boot,
@@ -96,29 +100,31 @@ type Config struct {
 }
 
 // DefaultRefresh is the default of Config.Refresh.
-const DefaultRefresh = 10 * time.Second
+const DefaultRefresh = index.DefaultRefresh
 
 // errStopped says that Run has returned.
 var errStopped = errors.New("the agent has stopped")
 
 // Agent is a renter's agent. New makes it, Run keeps it going.
 type Agent struct {
-	cfg       Config
-	self      market.Key
-	index     *index
-	discovery *discovery
-	hub       *hub
-	work      chan func(context.Context) // operations for Run to own
-	stopped   chan struct{}              // closed when Run ends its work
-	bidding   atomic.Int64               // operations that may not have a record yet
-	instance  market.Nonce               // of the store; set before the first operation runs
-	keys      sync.Mutex                 // held while the key of checkpoints is read or made
-	deputies  deputies
-	amending  sync.Mutex // held while the inside of a lease, or a name, is changed
-	choosing  sync.Mutex // held while the settings are changed
-	spending  sync.Mutex // held from weighing the budgets of all leases to storing what is spent; after a lease's lock, if both
-	canPay    methodList
-	born      time.Time // of this life, for the default of Config.Boot
+	cfg      Config
+	self     market.Key
+	index    *index.Index
+	hub      *hub
+	work     chan func(context.Context) // operations for Run to own
+	stopped  chan struct{}              // closed when Run ends its work
+	bidding  atomic.Int64               // operations that may not have a record yet
+	instance market.Nonce               // of the store; set before the first operation runs
+	keys     sync.Mutex                 // held while the key of checkpoints is read or made
+	deputies deputies
+	dealings dealings
+	book     book
+	names    names
+	amending sync.Mutex // held while the inside of a lease, or a name, is changed
+	choosing sync.Mutex // held while the settings are changed
+	spending sync.Mutex // held from weighing the budgets of all leases to storing what is spent; after a lease's lock, if both
+	canPay   methodList
+	born     time.Time // of this life, for the default of Config.Boot
 
 	open struct {
 		sync.Mutex
@@ -154,14 +160,19 @@ func New(cfg Config) (*Agent, error) {
 	a := &Agent{
 		cfg:     cfg,
 		self:    market.KeyOf(cfg.Key),
-		index:   newIndex(cfg.Network, cfg.Log),
 		hub:     newHub(),
 		work:    make(chan func(context.Context)),
 		stopped: make(chan struct{}),
 	}
 	a.born = cfg.Clock()
 	a.open.leases = map[market.Hash]*lease{}
-	a.discovery = newDiscovery(cfg, a.index, a.spawn)
+	var err error
+	a.index, err = index.New(index.Config{
+		Network: cfg.Network, Self: a.self, Net: cfg.Net, Store: cfg.Memory, Clock: cfg.Clock, Log: cfg.Log, Refresh: cfg.Refresh,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("new agent: %w", err)
+	}
 	return a, nil
 }
 
@@ -179,12 +190,14 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("run agent: %w", err)
 	}
+	a.loadNames(ctx)
 	a.sweepOpened()
 	for _, r := range records {
 		a.resume(ctx, &group, r)
 	}
-	group.Go(func() { a.discovery.run(ctx) })
+	group.Go(func() { _ = a.index.Run(ctx) }) // it ends with ctx and has no other end
 	group.Go(func() { a.watchBudgets(ctx) })
+	group.Go(func() { a.keepBook(ctx) })
 	for {
 		select {
 		case <-ctx.Done():

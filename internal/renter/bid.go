@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"haggle/internal/index"
 	"haggle/internal/view"
 	"haggle/market"
 )
@@ -22,6 +23,10 @@ const (
 // rig that refuses is followed by the next best, three in all; the error is the last refusal. An order that no rig could
 // take is refused before anything is sent. The operation goes on when ctx ends.
 func (a *Agent) Bid(ctx context.Context, r view.BidRequest) (view.Lease, error) {
+	var err error
+	if r.Query, err = a.expand(ctx, r.Query); err != nil {
+		return view.Lease{}, err
+	}
 	o, err := newOrder(r)
 	if err != nil {
 		return view.Lease{}, err
@@ -57,8 +62,11 @@ func (a *Agent) place(ctx context.Context, o order) (view.Lease, error) {
 	if err := a.arrange(ctx, &o); err != nil {
 		return view.Lease{}, err
 	}
-	f, err := a.search(ctx, o.query)
+	f, err := a.search(ctx, o.query, o.shape())
 	if err != nil {
+		return view.Lease{}, err
+	}
+	if err := a.prove(ctx, o, &f); err != nil {
 		return view.Lease{}, err
 	}
 	candidates, err := o.candidates(f)
@@ -68,7 +76,7 @@ func (a *Agent) place(ctx context.Context, o order) (view.Lease, error) {
 	var unfit, refused error
 	tried := map[market.Key]bool{}
 	for _, c := range candidates {
-		if rig := c.offer.offer.Rig; tried[rig] || len(tried) == maxRigsTried {
+		if rig := c.offer.Offer.Rig; tried[rig] || len(tried) == maxRigsTried {
 			continue
 		}
 		record, err := o.draft(a.cfg, c)
@@ -78,7 +86,7 @@ func (a *Agent) place(ctx context.Context, o order) (view.Lease, error) {
 			}
 			continue
 		}
-		tried[c.offer.offer.Rig] = true
+		tried[c.offer.Offer.Rig] = true
 		l, err := a.try(ctx, o, c, record)
 		var theirs *market.Error
 		switch {
@@ -118,11 +126,10 @@ func (a *Agent) try(ctx context.Context, o order, c candidate, record Record) (*
 }
 
 // renewed asks a rig for the newest statement of an offer.
-func (a *Agent) renewed(ctx context.Context, old *known) (*known, bool) {
-	a.discovery.ask(ctx, old.offer.Rig)
-	offers, _, _ := a.index.live(a.cfg.Clock())
-	for _, k := range offers {
-		if k.offer.Supersedes(old.offer) {
+func (a *Agent) renewed(ctx context.Context, old *index.Known) (*index.Known, bool) {
+	a.index.Ask(ctx, old.Offer.Rig)
+	for _, k := range a.index.Of(old.Offer.Rig, a.cfg.Clock()) {
+		if k.Offer.Supersedes(old.Offer) {
 			return k, true
 		}
 	}
@@ -242,10 +249,18 @@ func (a *Agent) granted(ctx context.Context, l *lease, bid market.Bid) (Stream, 
 			return s, grant, nil
 		}
 		_ = s.Close() // the rig has ended it
-		if market.CodeOf(err) != market.CodeTooMany || !rest(ctx, busyPause) {
+		if market.CodeOf(err) != market.CodeTooMany || !rest(ctx, pauseOf(err)) {
 			return nil, market.GrantMessage{}, err
 		}
 	}
+}
+
+// pauseOf is how long to wait for a rig that is asked too much: as long as it says, or a moment.
+func pauseOf(err error) time.Duration {
+	if d, e := time.ParseDuration(market.Public(err).Arg("after")); e == nil {
+		return min(max(d, busyPause), grantTime)
+	}
+	return busyPause
 }
 
 // handOver gives a lease that this side has just signed to its link. From here on the lease is true for this side,

@@ -15,16 +15,18 @@ import (
 
 // house is one agent in a market of a few rigs. It lives in a bubble of virtual time.
 type house struct {
-	t     *testing.T
-	net   *testNet
-	store *memStore
-	agent *renter.Agent
-	stop  context.CancelFunc
-	gone  chan error
-	dir   string // of the agent's files
-	key   ed25519.PrivateKey
-	purse renter.Purse
-	probe time.Duration
+	names   nameBook
+	t       *testing.T
+	net     *testNet
+	store   *memStore
+	agent   *renter.Agent
+	stop    context.CancelFunc
+	gone    chan error
+	dir     string // of the agent's files
+	key     ed25519.PrivateKey
+	purse   renter.Purse
+	probe   time.Duration
+	country func(market.Key) string
 }
 
 var bidder = seedKey(200)
@@ -75,9 +77,9 @@ func oneRig(change func(*testRig)) func() []*testRig {
 func (h *house) up() {
 	h.t.Helper()
 	a, err := renter.New(renter.Config{
-		Key: h.key, Network: testNetwork, Net: h.net, Store: h.store, CheckpointDir: filepath.Join(h.dir, "checkpoints"),
+		Key: h.key, Network: testNetwork, Net: h.net, Store: h.store, Names: &h.names, CheckpointDir: filepath.Join(h.dir, "checkpoints"),
 		CollectDir: filepath.Join(h.dir, "collected"), IdentityFile: filepath.Join(h.dir, "key"), InspectImage: inspectImage, Log: loggerOf(h.t),
-		Purse: h.purse, Probe: h.probe,
+		Purse: h.purse, Probe: h.probe, Country: h.country,
 	})
 	if err != nil {
 		h.t.Fatal(err)

@@ -1,9 +1,7 @@
 package renter_test
 
 import (
-	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"haggle/internal/view"
@@ -175,37 +173,6 @@ func TestARigThatFallsSilentIsNoLongerListed(t *testing.T) {
 		if list := h.offers(""); len(list.Offers) != 2 || list.Reason != "" {
 			t.Errorf("after it came back: %+v", list)
 		}
-	})
-}
-
-func TestAFloodOfOffersIsBounded(t *testing.T) {
-	inHouse(t, rigs(), func(t *testing.T, h *house) {
-		floods := map[market.Key][][]byte{}
-		now := time.Now()
-		for i := range 330 {
-			key := seedKey(byte(i))
-			key[0] ^= byte(i >> 8) // any 330 keys will do
-			key = keyFromSeed(key[:32])
-			var raws [][]byte
-			for n := range 40 {
-				o := testOffer(key, "flood", 100_000, 1, now)
-				o.ID = fmt.Sprintf("o%d", n)
-				raws = append(raws, market.SealOffer(testNetwork, key, o).Encode())
-			}
-			floods[market.KeyOf(key)] = raws
-		}
-		h.net.set(func() {
-			for key := range floods {
-				h.net.found = append(h.net.found, key)
-			}
-			h.net.fetch = func(k market.Key) ([][]byte, error) { return floods[k], nil }
-		})
-		pass(5 * time.Second)
-		list := h.offers("")
-		if list.Known != 10_000 {
-			t.Errorf("the index holds %d offers, want 10000", list.Known)
-		}
-		synctest.Wait()
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"haggle/internal/index"
 	"haggle/internal/view"
 	"haggle/market"
 )
@@ -127,7 +128,7 @@ func (a *Agent) decided(ctx context.Context, r Record) *market.Micro {
 
 // Invoice lists what this side has used and paid of an owner's rigs in one currency. An empty currency is the only one there is.
 func (a *Agent) Invoice(ctx context.Context, owner, currency string) (view.Invoice, error) {
-	key, err := market.ParseKey(owner)
+	key, err := a.whoOwns(owner)
 	if err != nil {
 		return view.Invoice{}, err
 	}
@@ -176,7 +177,7 @@ func (a *Agent) payments(ctx context.Context, r Record) ([]market.Payment, error
 
 // History counts what this agent verified of an owner of rigs.
 func (a *Agent) History(ctx context.Context, owner string) (view.History, error) {
-	key, err := market.ParseKey(owner)
+	key, err := a.whoOwns(owner)
 	if err != nil {
 		return view.History{}, err
 	}
@@ -191,12 +192,11 @@ func (a *Agent) History(ctx context.Context, owner string) (view.History, error)
 		}
 	}
 	v := view.HistoryOf(key, market.HistoryOf(facts))
-	offers, _, _ := a.index.live(a.cfg.Clock())
-	for _, k := range offers {
-		if k.offer.Owner == key && k.offer.History != nil {
-			v.Shown = max(v.Shown, k.offer.History.Count)
+	a.offersNow(func(k *index.Known) {
+		if k.Offer.Owner == key && k.Offer.History != nil {
+			v.Shown = max(v.Shown, k.Offer.History.Count)
 		}
-	}
+	})
 	return v, nil
 }
 

@@ -15,7 +15,7 @@ func (a *Agent) moneyView(r Record, v *view.Lease) {
 		return
 	}
 	t := r.terms()
-	v.Idle, v.Unbilled = t.Idle, r.Head.Gaps
+	v.Idle, v.Unbilled, v.Place = t.Idle, r.Head.Gaps, t.Residency
 	for _, d := range t.Deputies {
 		v.Deputies = append(v.Deputies, d.String())
 	}

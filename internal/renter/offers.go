@@ -5,93 +5,104 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"haggle/internal/view"
 	"haggle/market"
 )
 
-// priceOf is the time for which offers are priced when they are listed.
-const priceOf = time.Hour
+// facetValues is how many values are listed of each field that is counted.
+const facetValues = 12
 
 // Offers answers a query from the index, after making it fresh: that takes 3 seconds at most, and what could not be had in
 // time is said in the list's Reason. A query that makes no sense is refused before anything is asked. The error has code
 // CodeNoPeers where the network answers nothing and nothing is known of it.
 func (a *Agent) Offers(ctx context.Context, ask view.OfferQuery) (view.OfferList, error) {
-	q, err := market.ParseQuery(ask.Query)
-	if err == nil {
-		err = market.SortOffers(nil, ask.Sort)
-	}
+	q, err := a.question(ctx, ask)
 	if err != nil {
 		return view.OfferList{}, err
 	}
-	found, err := a.search(ctx, q)
+	job := shapeOf(ask.Job)
+	found, err := a.search(ctx, q, job)
 	if err != nil {
 		return view.OfferList{}, err
 	}
-	rows := found.match(q, 1, priceOf)
-	if err := market.SortOffers(rows, ask.Sort); err != nil {
+	rows, matches, err := found.best(q, job.Slots, ask.Sort, ask.Limit)
+	if err != nil {
 		return view.OfferList{}, err
 	}
-	list := view.OfferList{Offers: []view.Offer{}, Known: len(found.offers), Rigs: found.rigs, Reason: found.reason}
-	now := a.cfg.Clock()
+	list := view.OfferList{Offers: []view.Offer{}, Matches: matches, Known: found.known, Rigs: found.rigs, Reason: found.reason}
+	progress := a.index.Progress(q)
+	list.About, list.Reading = max(progress.About, list.Known), progress.Reading
 	for _, r := range rows {
-		list.Offers = append(list.Offers, view.OfferOf(*r.Offer, found.byOffer[r.Offer].hash, r.Match.Slots, now, false))
+		list.Offers = append(list.Offers, view.OfferOfRow(r.Row(), r.known.Hash, r.Match.Slots, false))
+	}
+	if ask.Facets != "" {
+		if list.Facets, err = found.facets(q, splitFields(ask.Facets)); err != nil {
+			return view.OfferList{}, err
+		}
 	}
 	if ask.Explain {
-		list.Funnel = found.explain(q)
+		funnel, nearest := found.explain(q)
+		list.Funnel = view.FunnelOf(funnel, func(int) string { return a.calls(nearest.Offer) })
 	}
 	return list, nil
 }
 
-// Offer returns one offer in detail. It is named by at least 3 digits of its hash, or by the name of its rig where no
-// other rig has that name.
-func (a *Agent) Offer(ctx context.Context, id string) (view.Offer, error) {
-	found, err := a.search(ctx, market.Query{})
-	if err != nil {
-		return view.Offer{}, err
+// question checks what is asked for before anybody is asked, and returns its query.
+func (a *Agent) question(ctx context.Context, ask view.OfferQuery) (market.Query, error) {
+	q, err := a.query(ctx, ask.Query)
+	if err == nil {
+		err = market.Rank(nil, ask.Sort)
 	}
-	k, err := found.named(id)
-	if err != nil {
-		return view.Offer{}, err
+	if err == nil && ask.Facets != "" {
+		_, err = market.Query{}.Facets(nil, splitFields(ask.Facets), facetValues)
 	}
-	return view.OfferOf(k.offer, k.hash, k.offer.Free(), a.cfg.Clock(), true), nil
+	if err == nil {
+		err = checkShape(ask.Job)
+	}
+	return q, err
 }
 
-// found is what the index held at one moment.
-type found struct {
-	offers  []*known
-	byOffer map[*market.Offer]*known
-	rigs    int
-	reason  string
+// splitFields splits a list of fields at its commas.
+func splitFields(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// search makes the index fresh and returns what it holds.
-func (a *Agent) search(ctx context.Context, q market.Query) (found, error) {
-	bucket := anyBucket
-	if b := q.Buckets(); len(b) > 0 {
-		bucket = b[0]
+// held returns the book as it is, for a job, without asking anybody.
+func (a *Agent) held(ctx context.Context, job *market.JobShape) (found, error) {
+	if err := a.catchUp(ctx); err != nil {
+		return found{}, err
 	}
-	fresh := a.discovery.refresh(ctx, bucket)
+	now := a.cfg.Clock()
+	tally := a.index.Tally(now)
+	f := found{a: a, job: job, now: now.UnixMilli(), rigs: tally.Listed, silent: tally.Silent}
+	a.book.mu.RLock()
+	defer a.book.mu.RUnlock()
+	f.known = a.book.table.Live(f.now)
+	return f, nil
+}
+
+// search makes the index fresh and returns what is known then, for a job.
+func (a *Agent) search(ctx context.Context, q market.Query, job *market.JobShape) (found, error) {
+	fresh := a.index.Refresh(ctx, q)
 	if err := ctx.Err(); err != nil {
 		return found{}, fmt.Errorf("search offers: %w", err)
 	}
-	offers, answering, silent := a.index.live(a.cfg.Clock())
-	f := found{offers: offers, rigs: answering, byOffer: make(map[*market.Offer]*known, len(offers))}
-	for _, k := range offers {
-		f.byOffer[&k.offer] = k
+	f, err := a.held(ctx, job)
+	if err != nil {
+		return found{}, err
 	}
-	unready := a.discovery.reason()
-	if unready != nil && len(offers) == 0 && answering == 0 {
+	unready := a.index.Reason()
+	if unready != nil && f.known == 0 && f.rigs == 0 {
 		return found{}, unready
 	}
-	skews := a.index.skews()
-	if len(offers) == 0 && len(skews) > 0 {
-		return found{}, market.NewError(market.CodeClockSkew, "peer", skews[0].rig, "skew", skews[0].skew.Abs().String())
+	skews := a.index.Skews()
+	if f.known == 0 && len(skews) > 0 {
+		return found{}, market.NewError(market.CodeClockSkew, "peer", skews[0].Rig, "skew", skews[0].Skew.Abs().String())
 	}
 	var why []string
 	for _, s := range skews[:min(len(skews), maxWarnings)] {
-		why = append(why, s.sentence())
+		why = append(why, s.Sentence())
 	}
 	if unready != nil {
 		why = append(why, market.Explain(unready).Message)
@@ -99,28 +110,11 @@ func (a *Agent) search(ctx context.Context, q market.Query) (found, error) {
 	if !fresh {
 		why = append(why, "the lookup is still running")
 	}
-	if silent > 0 {
-		why = append(why, strconv.Itoa(silent)+" rigs do not answer")
+	if f.silent > 0 {
+		why = append(why, strconv.Itoa(f.silent)+" rigs do not answer")
 	}
 	f.reason = strings.Join(why, "; ")
 	return f, nil
-}
-
-// match returns the offers that answer a query with enough slots, each with the cost of a job of that many slots and time.
-func (f found) match(q market.Query, slots int, d time.Duration) []market.Ranked {
-	var rows []market.Ranked
-	for _, k := range f.offers {
-		m, ok := q.Match(k.offer)
-		if !ok || len(m.Slots) < slots {
-			continue
-		}
-		cost, err := wholeCost(k.offer, slots, 0, d.Milliseconds())
-		if err != nil {
-			continue // a price that does not fit into money is none
-		}
-		rows = append(rows, market.Ranked{Offer: &k.offer, Match: m, Cost: cost})
-	}
-	return rows
 }
 
 // wholeCost prices a job's slots and disk for its whole time; diskMB is what is asked for, 0 what is granted then. Traffic is
@@ -128,45 +122,6 @@ func (f found) match(q market.Query, slots int, d time.Duration) []market.Ranked
 func wholeCost(o market.Offer, slots int, diskMB, ms int64) (market.Micro, error) {
 	bill, err := o.Prices.Bill(market.UsageAt(ms, slots, o.DiskMB(slots, diskMB), 0, 0))
 	return bill.Total, err
-}
-
-// named finds one offer by the beginning of its hash, or of one that it had before it was renewed, or by its rig's name.
-func (f found) named(id string) (*known, error) {
-	id = strings.ToLower(id)
-	var hits []*known
-	for _, k := range f.offers {
-		if isPrefix(id) && k.isNamed(id) || strings.ToLower(k.offer.Name) == id {
-			hits = append(hits, k)
-		}
-	}
-	switch {
-	case len(hits) == 1:
-		return hits[0], nil
-	case len(hits) > 1:
-		why := market.Printable(clip(id)) + " fits " + strconv.Itoa(len(hits)) + " offers: type more digits of the offer's id"
-		return nil, market.NewError(market.CodeBadRequest, "why", why)
-	}
-	return nil, market.NewError(market.CodeOfferUnknown, "offer", clip(id))
-}
-
-func (f found) explain(q market.Query) *view.Funnel {
-	offers := make([]market.Offer, len(f.offers))
-	for i, k := range f.offers {
-		offers[i] = k.offer
-	}
-	told := q.Explain(offers)
-	v := &view.Funnel{Known: told.Offers, Steps: []view.FunnelStep{}}
-	for _, s := range told.Steps {
-		v.Steps = append(v.Steps, view.FunnelStep{Clause: s.Clause, Left: s.Left})
-	}
-	if miss := told.Nearest; miss != nil && miss.Offer < len(offers) {
-		var parts []string
-		for _, m := range miss.Missed {
-			parts = append(parts, m.Clause+" (it is "+m.Value+")")
-		}
-		v.Nearest = market.Printable(offers[miss.Offer].Name) + " misses " + strings.Join(parts, ", ")
-	}
-	return v
 }
 
 // isPrefix reports whether a text can be the beginning of an id: at least 3 hexadecimal digits.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"haggle/internal/index"
 	"haggle/internal/pay"
 	"haggle/internal/view"
 	"haggle/market"
@@ -46,8 +47,9 @@ type order struct {
 	methods   []pay.Method     // by which this agent can pay
 	idle      *market.IdleStop // nil: never
 	deputies  []market.Key
-	deputized bool   // the lease shall have this agent's deputies
-	guarantee []byte // a sealed guarantee
+	deputized bool              // the lease shall have this agent's deputies
+	guarantee []byte            // a sealed guarantee
+	residency *market.Residency // where the job may run; nil is anywhere
 
 	guaranteed *market.Guarantee // the same, opened; nil for none
 	promised   market.Hash       // of it
@@ -64,6 +66,7 @@ func newOrder(r view.BidRequest) (order, error) {
 		query: q, offer: r.Offer, image: r.Image, args: r.Args, env: r.Env, count: r.GPUs, durationMs: r.DurationMs,
 		budget: market.Micro(r.BudgetMicro), currency: r.Currency, unattended: r.UnattendedMs, diskMB: r.DiskMB,
 		pay: r.Pay, idle: r.StopIdle, deputized: r.Deputies, guarantee: r.Guarantee,
+		residency: residencyOf(r.Residency),
 	}
 	switch {
 	case r.Offer != "" && strings.TrimSpace(r.Query) != "":
@@ -114,8 +117,17 @@ func (o order) has(offer market.Offer) bool {
 	return has
 }
 
+// shape is the order's job as offers are priced for it.
+func (o order) shape() *market.JobShape {
+	j := &market.JobShape{Slots: max(o.count, 1), DurationMs: o.durationMs, DiskMB: o.diskMB, Image: o.image, Upload: o.upload}
+	if o.archive > 0 {
+		j.ImageBytes = &o.archive
+	}
+	return j
+}
+
 // noImage says why none of some rigs has the order's image.
-func (o order) noImage(rigs ...*known) error {
+func (o order) noImage(rigs ...*index.Known) error {
 	if o.inside.ImageFile != "" {
 		return market.NewError(market.CodeNoBring)
 	}
@@ -124,7 +136,7 @@ func (o order) noImage(rigs ...*known) error {
 
 // candidate is an offer that an order can be placed at, with the slots that fit it.
 type candidate struct {
-	offer *known
+	offer *index.Known
 	model string
 	slots []uint8 // these and no others; empty leaves it to the rig
 }
@@ -136,22 +148,30 @@ func (o order) candidates(f found) ([]candidate, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !o.has(k.offer) {
+		if err := o.misplaced(f.row(k)); err != nil {
+			return nil, err
+		}
+		if !o.has(k.Offer) {
 			return nil, o.noImage(k)
 		}
-		return []candidate{{offer: k, model: o.model(k.offer)}}, nil
+		return []candidate{{offer: k, model: o.model(k.Offer)}}, nil
 	}
-	if len(f.offers) == 0 {
+	if f.known == 0 {
 		return nil, market.NewError(market.CodeNoOffers)
 	}
-	rows := f.match(o.query, o.count, time.Duration(o.durationMs)*time.Millisecond)
-	if err := market.SortOffers(rows, ""); err != nil {
+	rows, _, err := f.best(o.query, o.count, "", 0)
+	if err != nil {
 		return nil, err
 	}
 	var list []candidate
-	var without []*known
+	var without []*index.Known
+	outside := 0
 	for _, r := range rows {
-		c, enough := o.choose(f.byOffer[r.Offer], r.Match.Slots)
+		if !o.residency.Proves(r.Row()) {
+			outside++
+			continue
+		}
+		c, enough := o.choose(r.known, r.Match.Slots)
 		switch {
 		case !enough:
 		case !o.has(*r.Offer):
@@ -165,16 +185,18 @@ func (o order) candidates(f found) ([]candidate, error) {
 		return list, nil
 	case len(without) > 0:
 		return nil, o.noImage(without...)
+	case outside > 0:
+		return nil, o.nowhere(rows)
 	}
-	return nil, market.NewError(market.CodeNoMatch, "offers", fmt.Sprint(len(f.offers)))
+	return nil, market.NewError(market.CodeNoMatch, "offers", fmt.Sprint(f.known))
 }
 
 // choose takes the first model of which enough slots fit. Where not every free slot of the model fits, the bid names those
 // that do.
-func (o order) choose(k *known, fit []uint8) (candidate, bool) {
-	for _, first := range k.offer.Slots {
+func (o order) choose(k *index.Known, fit []uint8) (candidate, bool) {
+	for _, first := range k.Offer.Slots {
 		var free, fits []uint8
-		for _, s := range k.offer.Slots {
+		for _, s := range k.Offer.Slots {
 			if s.Model != first.Model || s.LeasedUntil != 0 {
 				continue
 			}
@@ -214,10 +236,10 @@ func (o order) model(offer market.Offer) string {
 	return offer.Slots[0].Model
 }
 
-func imageUnknown(image string, rigs ...*known) error {
+func imageUnknown(image string, rigs ...*index.Known) error {
 	var names []string
 	for _, k := range rigs {
-		for _, i := range k.offer.Host.Images {
+		for _, i := range k.Offer.Host.Images {
 			names = append(names, i.Name)
 		}
 	}
@@ -231,7 +253,7 @@ func imageUnknown(image string, rigs ...*known) error {
 
 // draft makes the record of a bid, and refuses one that the rig would refuse.
 func (o order) draft(cfg Config, c candidate) (Record, error) {
-	offer, now := c.offer.offer, cfg.Clock()
+	offer, now := c.offer.Offer, cfg.Clock()
 	if !o.has(offer) {
 		return Record{}, o.noImage(c.offer)
 	}
@@ -241,11 +263,11 @@ func (o order) draft(cfg Config, c candidate) (Record, error) {
 		return Record{}, err
 	}
 	b := market.Bid{
-		Offer: c.offer.hash, Rig: offer.Rig, Renter: market.KeyOf(cfg.Key), Owner: market.KeyOf(cfg.Key),
+		Offer: c.offer.Hash, Rig: offer.Rig, Renter: market.KeyOf(cfg.Key), Owner: market.KeyOf(cfg.Key),
 		Count: uint8(o.count), Slots: c.slots, Model: c.model, Mode: market.ModeFirm, Prices: offer.Prices,
 		GoodTill: now.Add(goodTill).UnixMilli(), DurationMs: o.durationMs, Budget: o.budget,
 		Limits: o.limits(offer.Rules, credit), IntervalMs: offer.Rules.IntervalMs, Upload: o.upload,
-		Pay: method, Idle: o.idle, Deputies: o.deputies, Guarantee: o.promised,
+		Pay: method, Idle: o.idle, Deputies: o.deputies, Guarantee: o.promised, Residency: o.residency,
 	}
 	b.Prices.Currency = o.currency // an offer in another currency does not fit, whatever its price
 	b.Resources.DiskMB = o.diskMB
@@ -277,7 +299,7 @@ func (o order) draft(cfg Config, c candidate) (Record, error) {
 	}
 	sealed := market.SealBid(cfg.Network, cfg.Key, b)
 	return Record{
-		Bid: sealed.Hash(), Offer: c.offer.raw, SealedBid: sealed.Encode(), Job: job, Env: o.env,
+		Bid: sealed.Hash(), Offer: c.offer.Raw, SealedBid: sealed.Encode(), Job: job, Env: o.env,
 		RigName: offer.Name, Model: c.model, Image: o.image,
 		State:  State{Created: now.UnixMilli(), Since: now.UnixMilli(), Isolation: offer.Host.Isolation, Guarantee: o.guarantee},
 		Inside: o.inside,
@@ -298,17 +320,17 @@ func (o order) job(offer market.Offer) market.Job {
 }
 
 // check asks what the rig will ask. Whether slots are free is left to the rig: one may have become free.
-func (o order) check(k *known, b market.Bid, job market.Job, now time.Time) error {
+func (o order) check(k *index.Known, b market.Bid, job market.Job, now time.Time) error {
 	if err := b.Validate(); err != nil {
 		return err
 	}
-	if err := market.AdmitJob(k.offer, b, job); err != nil {
+	if err := market.AdmitJob(k.Offer, b, job); err != nil {
 		return err
 	}
-	if err := market.Admit(k.offer, k.hash, b, now.UnixMilli()); err != nil {
+	if err := market.Admit(k.Offer, k.Hash, b, now.UnixMilli()); err != nil {
 		return err
 	}
-	if _, err := market.Pick(k.offer, b); err != nil && market.CodeOf(err) != market.CodeSlotTaken {
+	if _, err := market.Pick(k.Offer, b); err != nil && market.CodeOf(err) != market.CodeSlotTaken {
 		return err
 	}
 	return nil

@@ -106,8 +106,6 @@ func seedKey(seed byte) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(append(make([]byte, ed25519.SeedSize-1), seed))
 }
 
-func keyFromSeed(seed []byte) ed25519.PrivateKey { return ed25519.NewKeyFromSeed(seed) }
-
 func testOffer(key ed25519.PrivateKey, name string, price market.Rate, slots int, now time.Time) market.Offer {
 	self := market.KeyOf(key)
 	o := market.Offer{

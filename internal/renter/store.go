@@ -114,6 +114,8 @@ type Settings struct {
 	Deputies []Deputy `cbor:"2,keyasint,omitempty"`
 	// Alerts are what the user was told of the budgets of a day and of a month, oldest first.
 	Alerts []BudgetAlert `cbor:"4,keyasint,omitempty"`
+	// Queries are saved queries by name.
+	Queries []SavedQuery `cbor:"5,keyasint,omitempty"`
 }
 
 // BudgetAlert is a part of a day's or a month's budget that the user was told of.

@@ -32,7 +32,7 @@ func (a *Agent) greet(ctx context.Context, s Stream, rig market.Key, r Record) (
 	if !ok {
 		return market.Hello{}, market.Unexpected(m)
 	}
-	a.index.timed(rig, time.Duration(theirs.WallMs-a.cfg.Clock().UnixMilli())*time.Millisecond)
+	a.index.Timed(rig, time.Duration(theirs.WallMs-a.cfg.Clock().UnixMilli())*time.Millisecond)
 	return theirs, nil
 }
 

@@ -21,9 +21,9 @@ func (a *Agent) Warnings() []string {
 	case sick > 1:
 		list = append(list, strconv.Itoa(sick)+" leases cannot be stored, so nothing is signed for them until they can: the log says why, their jobs go on")
 	}
-	skews := a.index.skews()
+	skews := a.index.Skews()
 	for _, s := range skews[:min(len(skews), maxWarnings)] {
-		list = append(list, s.sentence()+": set both by NTP; running jobs and their bills are not affected")
+		list = append(list, s.Sentence()+": set both by NTP; running jobs and their bills are not affected")
 	}
 	return list
 }

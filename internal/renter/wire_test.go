@@ -179,6 +179,7 @@ type testNet struct {
 	fetch   func(market.Key) ([][]byte, error)
 	fetches map[market.Key]int
 	finds   map[string]int
+	path    string // by which every rig is reached; "" is unknown
 
 	deputies map[market.Key]func(context.Context, renter.Stream) error // agents that take handed leases
 }

@@ -21,6 +21,9 @@ var rig003 string
 //go:embed rig_004.sql
 var rig004 string
 
+//go:embed rig_005.sql
+var rig005 string
+
 //go:embed agent_001.sql
 var agent001 string
 
@@ -33,6 +36,9 @@ var agent003 string
 //go:embed agent_004.sql
 var agent004 string
 
+//go:embed agent_005.sql
+var agent005 string
+
 // schema is a kind of database: its mark in the file's header, and the steps that lead from an empty file to what this
 // version of the program reads. A step that was released never changes.
 type schema struct {
@@ -43,12 +49,12 @@ type schema struct {
 
 // rigSchema is a rig's database. Its mark reads "hglR".
 func rigSchema() schema {
-	return schema{whose: "the rig", mark: 0x68676c52, steps: []string{rig001, rig002, rig003, rig004}}
+	return schema{whose: "the rig", mark: 0x68676c52, steps: []string{rig001, rig002, rig003, rig004, rig005}}
 }
 
 // agentSchema is an agent's database. Its mark reads "hglA".
 func agentSchema() schema {
-	return schema{whose: "the agent", mark: 0x68676c41, steps: []string{agent001, agent002, agent003, agent004}}
+	return schema{whose: "the agent", mark: 0x68676c41, steps: []string{agent001, agent002, agent003, agent004, agent005}}
 }
 
 // migrate brings a database to the newest version, in one transaction: after a crash it is at the old version or the new.

@@ -8,11 +8,11 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -38,6 +38,7 @@ type Config struct {
 // Agent is a whole agent. Make one with New, then Run it once.
 type Agent struct {
 	*renter.Agent
+	renter atomic.Pointer[renter.Agent] // the same, for those who ask before New has returned
 	cfg    Config
 	log    *slog.Logger
 	begun  time.Time
@@ -76,14 +77,32 @@ func New(ctx context.Context, cfg Config) (_ *Agent, err error) {
 	if err := a.join(key); err != nil {
 		return nil, err
 	}
+	a.renter.Store(a.Agent)
+	if err := assemble.RestoreBlocks(ctx, a.node, a.store, a.log); err != nil {
+		return nil, err
+	}
 	a.server = api.NewAgentServer(api.Config{Socket: paths.Socket, Version: cfg.Version, Log: a.log}, a)
 	return a, a.server.Listen()
 }
 
 func (a *Agent) join(key ed25519.PrivateKey) (err error) {
 	c := a.cfg.Agent
+	reach, err := assemble.Reach(c.Reach)
+	if err != nil {
+		return err
+	}
+	access, err := a.access()
+	if err != nil {
+		return err
+	}
+	members, err := assemble.Members(c.Sources, c.Network, c.Paths.Database)
+	if err != nil {
+		return err
+	}
 	a.node, err = p2p.New(p2p.Config{
-		Key: key, Network: c.Network, Mode: p2p.ModeClient, Listen: c.Listen, Bootstrap: c.Bootstrap,
+		Reach: reach, Access: access, Members: members,
+		Sources: assemble.Sources(c.Sources, c.Network, c.Paths.Database),
+		Key:     key, Network: c.Network, Mode: p2p.ModeClient, Listen: c.Listen, Bootstrap: c.Bootstrap,
 		Agent: "haggle/" + a.cfg.Version, Log: a.log,
 		// Nothing is served before the node runs, and then the agent is there.
 		Handlers: map[p2p.Protocol]p2p.Handler{p2p.DeputyProtocol: func(ctx context.Context, s *p2p.Stream) error { return a.ServeDeputy(ctx, s) }},
@@ -101,7 +120,8 @@ func (a *Agent) join(key ed25519.PrivateKey) (err error) {
 	}
 	state := filepath.Dir(c.Paths.Database)
 	a.Agent, err = renter.New(renter.Config{
-		Key: key, Network: c.Network, Net: network{a.node}, Store: a.store, Log: a.log,
+		Key: key, Network: c.Network, Net: network{a.node}, Store: a.store, Memory: a.store, Names: a.store, Log: a.log,
+		Country: a.countryOf, Measure: a.measure,
 		CheckpointDir: filepath.Join(state, "checkpoints"), CollectDir: filepath.Join(state, "collected"),
 		IdentityFile: filepath.Join(state, "checkpoint.key"), InspectImage: inspectImage,
 		Purse: purse, Boot: assemble.Boot(), Probe: c.Probe, Budgets: caps,
@@ -133,8 +153,12 @@ func (a *Agent) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
+	node := a.node
 	for name, run := range map[string]func(context.Context) error{
 		"renter": a.Agent.Run, "network": a.node.Run, "api": a.server.Run, "copies": a.copies().Run,
+		"peers": func(ctx context.Context) error {
+			return assemble.KeepAcquainted(ctx, node, a.cfg.Agent.Sources, a.cfg.Agent.Paths.Database)
+		},
 	} {
 		group.Go(func() error {
 			if err := run(ctx); err != nil && ctx.Err() == nil {
@@ -218,11 +242,6 @@ func (a *Agent) Shutdown(_ context.Context, force bool) error {
 
 // network is a node as the renter's rules see it.
 type network struct{ *p2p.Node }
-
-// Find implements renter.Network.
-func (n network) Find(ctx context.Context, bucket string) iter.Seq[market.Key] {
-	return n.Node.Find(ctx, bucket)
-}
 
 // OpenLease implements renter.Network.
 func (n network) OpenLease(ctx context.Context, rig market.Key) (renter.Stream, error) {

@@ -50,6 +50,7 @@ func Diagnose(ctx context.Context, cfg config.Rig) []Finding {
 	findings = append(findings, images(cfg)...)
 	findings = append(findings, jobNetworks(ctx, cfg)...)
 	findings = append(findings, isolation(ctx, cfg))
+	findings = append(findings, reach(ctx, cfg))
 	if market.IsLab(cfg.Network) {
 		return findings
 	}

@@ -46,6 +46,8 @@ func (o owner) Status(ctx context.Context) (view.RigStatus, error) {
 	s.Version, s.PID, s.Home = o.cfg.Version, os.Getpid(), o.cfg.Rig.Paths.Home
 	s.Uptime = int64(time.Since(o.begun).Seconds())
 	s.Network = assemble.Network(o.node)
+	s.Visible = o.visible.Load()
+	s.Blocked = len(assemble.Blocked(o.node))
 	s.Warnings = slices.Concat(s.Warnings, o.cfg.Warnings, o.imageWarnings(), idlePrograms(o.cfg.Rig.Pay, s.Pays))
 	return s, nil
 }

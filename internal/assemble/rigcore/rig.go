@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -20,7 +21,9 @@ import (
 	"haggle/internal/assemble"
 	"haggle/internal/config"
 	"haggle/internal/host"
+	"haggle/internal/index"
 	"haggle/internal/store"
+	"haggle/internal/view"
 	"haggle/market"
 	"haggle/nvml"
 	"haggle/p2p"
@@ -50,18 +53,21 @@ type Config struct {
 
 // Rig is a whole rig. Make one with New, then Run it once.
 type Rig struct {
-	cfg    Config
-	log    *slog.Logger
-	begun  time.Time
-	key    ed25519.PrivateKey
-	store  *store.Rig
-	cards  nvml.Driver
-	engine Engine
-	host   *host.Daemon
-	node   *p2p.Node
-	server *api.Server
-	stop   chan struct{} // closed when the owner asks for the end
-	end    sync.Once
+	cfg     Config
+	log     *slog.Logger
+	begun   time.Time
+	key     ed25519.PrivateKey
+	store   *store.Rig
+	cards   nvml.Driver
+	engine  Engine
+	host    *host.Daemon
+	node    *p2p.Node
+	shelf   *index.Index
+	visible atomic.Pointer[view.Visible] // what strangers showed of the rig last; nil: not asked yet
+	owners  atomic.Pointer[index.Index]  // the shelf, for those who ask before New has returned
+	server  *api.Server
+	stop    chan struct{} // closed when the owner asks for the end
+	end     sync.Once
 
 	mu        sync.Mutex
 	unoffered map[string]string // images that are not offered, and why
@@ -101,6 +107,13 @@ func New(ctx context.Context, cfg Config) (_ *Rig, err error) {
 	if r.node, err = r.newNode(); err != nil {
 		return nil, err
 	}
+	if r.shelf, err = r.newShelf(); err != nil {
+		return nil, err
+	}
+	r.owners.Store(r.shelf)
+	if err = assemble.RestoreBlocks(ctx, r.node, r.store, r.log); err != nil {
+		return nil, err
+	}
 	r.server = api.NewRigServer(api.Config{Socket: paths.Socket, Version: cfg.Version, Group: ownersGroup(paths), Log: r.log}, owner{r})
 	return r, r.server.Listen()
 }
@@ -111,9 +124,13 @@ func (r *Rig) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
+	node := r.node
 	for name, run := range map[string]func(context.Context) error{
 		"engine": r.engine.Run, "host": r.host.Run, "network": r.node.Run, "api": r.server.Run, "images": r.importImages,
 		"copies": r.copies().Run,
+		"peers": func(ctx context.Context) error {
+			return assemble.KeepAcquainted(ctx, node, r.cfg.Rig.Sources, r.cfg.Rig.Paths.Database)
+		}, "shelf": r.shelf.Run, "visible": r.keepVisible,
 	} {
 		group.Go(func() error {
 			if err := run(ctx); err != nil && ctx.Err() == nil {
@@ -166,15 +183,15 @@ func (r *Rig) newHost(ctx context.Context) (*host.Daemon, error) {
 	if machine.SlotUp, machine.SlotDown, err = r.bandwidth(ctx); err != nil {
 		r.log.Warn("no bandwidth is promised with a card", "err", err)
 	}
-	reach := "direct"
-	if market.IsLab(r.cfg.Rig.Network) {
-		reach = "loopback"
-	}
 	egress := runtime.NetworkNone
 	if r.cfg.Rig.JobNetwork() == config.NetworkInternet {
 		egress = runtime.NetworkInternet
 	}
 	credit, err := credit(r.cfg.Rig)
+	if err != nil {
+		return nil, err
+	}
+	claims, err := claims(r.cfg.Rig)
 	if err != nil {
 		return nil, err
 	}
@@ -189,12 +206,12 @@ func (r *Rig) newHost(ctx context.Context) (*host.Daemon, error) {
 	return host.New(host.Config{
 		Key: r.key, Network: r.cfg.Rig.Network, Name: r.cfg.Rig.Name, Store: r.store, Cards: r.cards, Runtime: r.engine,
 		Machine: machine, Salt: salt.Sum(nil), Prices: prices, Rules: rules(r.cfg.Rig.Rules),
-		Net: market.NetFacts{Reach: reach}, Egress: egress, Credit: credit, Content: jobs.Content,
+		Net: market.NetFacts{Country: r.cfg.Rig.Country}, Reach: r.reached, Claims: claims, Egress: egress, Credit: credit, Content: jobs.Content,
 		Images:       host.ImageRules{Allow: jobs.AllowImages, Deny: jobs.DenyImages},
 		PowerLimitMW: 1000 * jobs.Power, Power: power, Clock: clock(r.begun), Log: r.log,
 		Bring: jobs.Images == config.ImagesAny, Spool: filepath.Join(filepath.Dir(r.cfg.Rig.Paths.Database), "brought"),
 		SpoolSpace:    func() (free, total int64, err error) { return space(r.cfg.Rig.Paths.Database) },
-		OffersChanged: func() { r.announce() },
+		OffersChanged: func() { r.offered() },
 		Till:          till, Bidders: r.cfg.Rig.Rules.Bidders, Boot: assemble.Boot(), DiskFull: r.store.Full,
 	})
 }
@@ -207,21 +224,43 @@ func clock(begun time.Time) func() market.Instant {
 	}
 }
 
-// announce tells the DHT the buckets of the present offer.
-func (r *Rig) announce() {
-	if r.node != nil {
-		r.node.Announce(r.host.Buckets())
-	}
-}
-
 func (r *Rig) newNode() (*p2p.Node, error) {
-	return p2p.New(p2p.Config{
-		Key: r.key, Network: r.cfg.Rig.Network, Mode: p2p.ModeAuto, Listen: r.cfg.Rig.Listen, Bootstrap: r.cfg.Rig.Bootstrap,
+	reach, err := assemble.Reach(r.cfg.Rig.Reach)
+	if err != nil {
+		return nil, err
+	}
+	access, err := r.access()
+	if err != nil {
+		return nil, err
+	}
+	members, err := assemble.Members(r.cfg.Rig.Sources, r.cfg.Rig.Network, r.cfg.Rig.Paths.Database)
+	if err != nil {
+		return nil, err
+	}
+	node, err := p2p.New(p2p.Config{
+		Reach: reach, Access: access, Members: members,
+		Sources: assemble.Sources(r.cfg.Rig.Sources, r.cfg.Rig.Network, r.cfg.Rig.Paths.Database),
+		Key:     r.key, Network: r.cfg.Rig.Network, Mode: p2p.ModeAuto, Listen: r.cfg.Rig.Listen, Bootstrap: r.cfg.Rig.Bootstrap,
 		Agent: "haggled/" + r.cfg.Version, Log: r.log,
 		Handlers: map[p2p.Protocol]p2p.Handler{
 			p2p.OffersProtocol: p2p.OffersHandler(r.host.Offers),
+			p2p.SnapshotProtocol: p2p.SnapshotHandler(func(asker market.Key, q market.SnapshotRequest) ([][]byte, market.SnapshotEnd) {
+				return r.shelf.Serve(asker, q) // nothing is served before the node runs, and then the shelf is there
+			}),
 			p2p.LeaseProtocol:  func(ctx context.Context, s *p2p.Stream) error { return r.host.ServeLease(ctx, s) },
 			p2p.TunnelProtocol: func(ctx context.Context, s *p2p.Stream) error { return r.host.ServeTunnel(ctx, s) },
 		},
 	})
+	if err == nil {
+		node.OnReach(r.host.Refresh)
+	}
+	return node, err
+}
+
+// reached tells offers how the rig is reached.
+func (r *Rig) reached() string {
+	if r.node == nil {
+		return ""
+	}
+	return assemble.Offered(r.node)
 }

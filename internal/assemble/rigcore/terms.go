@@ -3,6 +3,8 @@ package rigcore
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"haggle/internal/config"
@@ -53,6 +55,25 @@ func credit(cfg config.Rig) (market.Micro, error) {
 		return 0, fmt.Errorf("credit: %w", err)
 	}
 	return m, nil
+}
+
+// claims reads what the owner says of the rig, in the order of offers.
+func claims(cfg config.Rig) ([]market.Claim, error) {
+	var list []market.Claim
+	for _, pair := range cfg.ClaimPairs() {
+		c, err := market.NewClaim(pair[0], pair[1])
+		if err != nil {
+			return nil, fmt.Errorf("claims: %w", err)
+		}
+		list = append(list, c)
+	}
+	slices.SortFunc(list, func(a, b market.Claim) int { return strings.Compare(a.Name, b.Name) })
+	for i := range len(list) {
+		if i > 0 && list[i-1].Name == list[i].Name {
+			return nil, fmt.Errorf("claims: %s is there twice", list[i].Name)
+		}
+	}
+	return list, nil
 }
 
 // listCards bounds the time in which a rig's cards are counted.

@@ -1,4 +1,4 @@
-package renter
+package index
 
 import (
 	"cmp"
@@ -16,11 +16,11 @@ type clock struct {
 
 // skewOf returns how far a rig's clock must be ahead or behind, by the newest offer of an answer that has just come: rigs
 // renew their offers every few minutes. It is 0 where the offers look right.
-func skewOf(answer []*known, now time.Time) time.Duration {
+func skewOf(answer []*Statement, now time.Time) time.Duration {
 	var newest *market.Offer
-	for _, k := range answer {
-		if k.offer.State == market.OfferOpen && (newest == nil || k.offer.Issued > newest.Issued) {
-			newest = &k.offer
+	for _, s := range answer {
+		if s != nil && s.Offer.State == market.OfferOpen && (newest == nil || s.Offer.Issued > newest.Issued) {
+			newest = &s.Offer
 		}
 	}
 	if newest == nil {
@@ -34,14 +34,14 @@ func skewOf(answer []*known, now time.Time) time.Duration {
 }
 
 // guess notes what a rig's answer tells of its clock. What the rig itself said of it is better known. The index is locked.
-func (x *index) guess(key market.Key, r *rig, skew time.Duration) {
+func (x *Index) guess(key market.Key, r *rig, skew time.Duration) {
 	if skew != 0 || !r.clock.exact {
 		x.note(key, r, clock{skew: skew})
 	}
 }
 
-// timed notes what time a rig said it is.
-func (x *index) timed(key market.Key, skew time.Duration) {
+// Timed notes what time a rig said it is: how far its clock is ahead of this side's.
+func (x *Index) Timed(key market.Key, skew time.Duration) {
 	if skew.Abs() <= market.MaxClockSkew {
 		skew = 0
 	}
@@ -53,7 +53,7 @@ func (x *index) timed(key market.Key, skew time.Duration) {
 }
 
 // note keeps what is known of a clock and logs it when a clock goes wrong or right.
-func (x *index) note(key market.Key, r *rig, c clock) {
+func (x *Index) note(key market.Key, r *rig, c clock) {
 	switch before := r.clock.skew; {
 	case before == 0 && c.skew != 0:
 		x.log.Warn("clocks differ", "peer", key.String(), "skew", c.skew.Round(time.Second))
@@ -63,41 +63,45 @@ func (x *index) note(key market.Key, r *rig, c clock) {
 	r.clock = c
 }
 
-// skewed is a rig whose clock differs.
-type skewed struct {
-	rig  string // key and, where it is known, name
-	skew time.Duration
+// Skewed is a rig whose clock differs.
+type Skewed struct {
+	Rig  string        // key and, where it is known, name; printable
+	Skew time.Duration // how far it is ahead
 }
 
-// skews returns the rigs that answer and whose clocks differ, in a fixed order.
-func (x *index) skews() []skewed {
+// Skews returns the rigs that answer and whose clocks differ, in a fixed order.
+func (x *Index) Skews() []Skewed {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	var list []skewed
+	var list []Skewed
 	for key, r := range x.rigs {
 		if r.clock.skew == 0 || r.failures >= silentRig {
 			continue
 		}
-		list = append(list, skewed{r.called(key), r.clock.skew.Round(time.Second)})
+		name := key.Short()
+		if r.called != "" {
+			name = market.Printable(r.called) + " (" + name + ")"
+		}
+		list = append(list, Skewed{name, r.clock.skew.Round(time.Second)})
 	}
-	slices.SortFunc(list, func(a, b skewed) int { return cmp.Compare(a.rig, b.rig) })
+	slices.SortFunc(list, func(a, b Skewed) int { return cmp.Compare(a.Rig, b.Rig) })
 	return list
 }
 
-// called names a rig for people.
-func (r *rig) called(key market.Key) string {
-	for _, k := range r.byRaw {
-		if k.offer.Name != "" {
-			return market.Printable(k.offer.Name) + " (" + key.Short() + ")"
+// calledBy returns the name that a rig gives itself in an answer, or the one that it gave before.
+func calledBy(answer []*Statement, before string) string {
+	for _, s := range answer {
+		if s != nil && s.Offer.Name != "" {
+			return s.Offer.Name
 		}
 	}
-	return key.Short()
+	return before
 }
 
-// sentence says in words how a clock differs.
-func (s skewed) sentence() string {
-	if s.skew < 0 {
-		return "the clock of " + s.rig + " is " + (-s.skew).String() + " behind this machine's"
+// Sentence says in words how a clock differs.
+func (s Skewed) Sentence() string {
+	if s.Skew < 0 {
+		return "the clock of " + s.Rig + " is " + (-s.Skew).String() + " behind this machine's"
 	}
-	return "the clock of " + s.rig + " is " + s.skew.String() + " ahead of this machine's"
+	return "the clock of " + s.Rig + " is " + s.Skew.String() + " ahead of this machine's"
 }
