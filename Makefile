@@ -23,7 +23,7 @@ GO_FILES = $$(git ls-files --cached --others --exclude-standard '*.go')
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run setup setup-test build build-haggle install units test check smoke hostile clients vm bench shots cross fuzz soak fmt clean
+.PHONY: help run setup setup-test build build-haggle install units test check smoke hostile clients netns vm netsim bench shots cross fuzz soak fmt clean
 .PHONY: format tidy vet lint arrows windows test-fast test-heavy
 
 help: ## list what can be made
@@ -110,9 +110,16 @@ clients: setup build ## as root: ssh, rsync, rclone, sshfs, paramiko, a notebook
 	@scripts/setup.sh clients
 	scripts/clients.sh $(NAME)
 
+netns: setup setup-test build ## as root: rigs and renters behind home routers, in network namespaces; NAME=test for one
+	CI=true E2E_PROGRAMS=$(CURDIR)/bin $(GO) test -vet=off -count=1 -v -timeout 20m -run '$(or $(NAME),.)' ./internal/netlab
+
 vm: setup build ## as root: the units, smoke and the hostile suite on a virtual Debian with systemd and cgroup v2 (up to an hour)
 	@scripts/setup.sh vm
 	scripts/vm.sh
+
+netsim: ## model a market of up to 100 000 rigs, and compare it with real nodes in virtual time (minutes)
+	$(GO) run ./internal/netsim/model
+	HAGGLE_FAIR=large $(GO) test -vet=off -count=1 -v -timeout 60m -run TestARenterSees ./p2p
 
 bench: setup build ## print our figures beside others'; NAME=figure for one of them
 	$(GO) run ./internal/bench $(NAME)

@@ -58,7 +58,7 @@ func (c *crowd) Offers(context.Context, view.OfferQuery) (view.OfferList, error)
 	return c.offers, nil
 }
 
-func (c *crowd) Offer(_ context.Context, id string) (view.Offer, error) {
+func (c *crowd) LookAt(_ context.Context, id string, _ view.JobShape) (view.Offer, error) {
 	for _, o := range c.offers.Offers[:min(100, len(c.offers.Offers))] {
 		if o.Hash == id {
 			return o, nil

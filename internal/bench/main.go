@@ -39,7 +39,7 @@ func figures() []figure {
 		{name: "idle-memory", unit: "MiB PSS", peer: "bare libp2p host with DHT", aim: 3.0, measure: idleMemory},
 		{name: "copy-small", unit: "ms", peer: "tar over raw TCP", aim: 2, measure: copySmall},
 		{name: "copy-cut", unit: "MiB sent again", peer: "what was missing and a chunk", aim: 1, measure: copyCut},
-	}, receiptFigures(), resyncFigures(), copyFigures(), echoFigures(), screenFigures())
+	}, receiptFigures(), resyncFigures(), copyFigures(), echoFigures(), screenFigures(), tableFigures(), networkFigures())
 }
 
 // limit bounds one figure; a figure that takes longer is reported as not measured.
