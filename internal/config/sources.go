@@ -43,7 +43,7 @@ func sourcesTable[C any](part func(*C) *Sources, _ bool) []spec[C] {
 		{
 			Knob: Knob{
 				Name: "sources.remember", Kind: KindText, Default: Yes,
-				Doc: "Whether peers are kept for the next start, in the file peers beside the database: yes or no.",
+				Doc: "Whether peers are kept for the next start, in the file peers-NETWORK beside the database: yes or no.",
 			},
 			field: func(c *C) any { return &part(c).Remember }, check: oneOf(Yes, No),
 		},

@@ -20,6 +20,8 @@ import (
 const (
 	listEnding = ".members" // the sealed list
 	lineEnding = ".join"    // the invitation
+
+	publicEnding = ".public" // where the program stood before: addresses, a line each; there is one such file
 )
 
 // maxFile bounds a file of a network that is read. Bytes.
@@ -125,6 +127,25 @@ func (f Folder) Networks() ([]string, error) {
 	}
 	slices.Sort(names)
 	return names, nil
+}
+
+// keepPublic keeps the public network in which a program stands, with the addresses that its configuration names.
+func (f Folder) keepPublic(network string, bootstrap []string) error {
+	if old, _, err := f.public(); err == nil && old != network {
+		_ = os.Remove(f.path(old, publicEnding)) // where it stays, the newer name may lose: nothing worse
+	}
+	return f.write(network, publicEnding, []byte(strings.Join(bootstrap, "\n")))
+}
+
+// public returns what keepPublic kept, the main network without addresses where it kept nothing.
+func (f Folder) public() (network string, bootstrap []string, err error) {
+	names, err := filepath.Glob(f.path("*", publicEnding))
+	if err != nil || len(names) == 0 {
+		return market.NetworkMain, nil, err
+	}
+	network = strings.TrimSuffix(filepath.Base(names[0]), publicEnding)
+	raw, err := f.read(network, publicEnding)
+	return network, strings.Fields(string(raw)), err
 }
 
 // Drop forgets a network.

@@ -66,6 +66,9 @@ func (p Place) Join(line string) (market.Invitation, error) {
 }
 
 func (p Place) enter(i market.Invitation) error {
+	if err := p.keepPublic(); err != nil {
+		return err
+	}
 	if err := p.Folder.write(i.Network, lineEnding, []byte(i.String()+"\n")); err != nil {
 		return err
 	}
@@ -117,7 +120,19 @@ func (p Place) Remove(keys []market.Key) (absent []market.Key, err error) {
 	return absent, err
 }
 
-// Leave moves the program back to the public network. A network that others made is forgotten.
+// keepPublic keeps where a program stood before it moves to a private network: it comes back to its own addresses.
+func (p Place) keepPublic() error {
+	s, err := p.Read()
+	if err != nil || s.Creator != "" {
+		return err
+	}
+	if err := p.Folder.keepPublic(s.Network, s.Bootstrap); err != nil {
+		return err
+	}
+	return p.owned(p.Folder.path(s.Network, publicEnding))
+}
+
+// Leave moves the program back to the public network where it was before. A network that others made is forgotten.
 func (p Place) Leave() (network string, err error) {
 	s, creator, err := p.current()
 	if err != nil {
@@ -127,7 +142,11 @@ func (p Place) Leave() (network string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := p.Write(Settings{Network: market.NetworkMain}); err != nil {
+	before := Settings{Network: market.NetworkMain}
+	if before.Network, before.Bootstrap, err = p.Folder.public(); err != nil {
+		return "", err
+	}
+	if err := p.Write(before); err != nil {
 		return "", err
 	}
 	if creator == market.KeyOf(key) {

@@ -90,7 +90,11 @@ func compareWithPlain(t *testing.T, a *renter.Agent, ask view.OfferQuery) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := market.ParseQuery(ask.Query)
+	text := ask.Query
+	if ask.Job.GPUs > 1 {
+		text = fmt.Sprintf("(%s) num_gpus>=%d", text, ask.Job.GPUs)
+	}
+	q, err := market.ParseQuery(text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,10 @@ func TestOffersArePricedForMyJobAndCounted(t *testing.T) {
 		if none := h.offers("num_gpus>=3"); len(none.Offers) != 0 || none.Funnel.Nearest == "" {
 			t.Errorf("got %+v", none)
 		}
+		many, err := h.agent.Offers(t.Context(), view.OfferQuery{Query: "dph<9 OR dph<8", Explain: true, Job: view.JobShape{GPUs: 3}})
+		if err != nil || len(many.Offers) != 0 || many.Funnel == nil || many.Funnel.Steps[len(many.Funnel.Steps)-1].Clause != "num_gpus>=3" {
+			t.Errorf("the cards that a job needs are no hidden clause: %+v, %v", many, err)
+		}
 		_, err = h.agent.Offers(t.Context(), view.OfferQuery{Facets: "colour"})
 		wantCode(t, err, market.CodeUnknownField)
 		_, err = h.agent.Offers(t.Context(), view.OfferQuery{Job: view.JobShape{InMB: -1}})

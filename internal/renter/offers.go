@@ -60,7 +60,19 @@ func (a *Agent) question(ctx context.Context, ask view.OfferQuery) (market.Query
 	if err == nil {
 		err = checkShape(ask.Job)
 	}
+	if err == nil && ask.Job.GPUs > 1 {
+		q, err = withCount(q, ask.Job.GPUs)
+	}
 	return q, err
+}
+
+// withCount adds to a query that a job needs so many cards: as a clause, which counts, facets and the funnel then show like any other.
+func withCount(q market.Query, slots int) (market.Query, error) {
+	text := q.String()
+	if text != "" {
+		text = "(" + text + ") "
+	}
+	return market.ParseQuery(text + "num_gpus>=" + strconv.Itoa(slots))
 }
 
 // splitFields splits a list of fields at its commas.
