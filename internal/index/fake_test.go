@@ -103,7 +103,18 @@ func (m *member) offers() [][]byte {
 	return m.sealed
 }
 
-func (m *member) buckets() []string { return market.Buckets(m.offer) }
+func (m *member) buckets() []string {
+	m.town.mu.Lock()
+	defer m.town.mu.Unlock()
+	return market.Buckets(m.offer)
+}
+
+// set changes a member while others may ask it.
+func (m *member) set(change func()) {
+	m.town.mu.Lock()
+	defer m.town.mu.Unlock()
+	change()
+}
 
 // announced has a member be found in the buckets of its offer, without a shelf.
 func (m *member) announced() *member {
@@ -153,8 +164,16 @@ func inTown(t *testing.T, test func(t *testing.T, w *town, start func(*index.Ind
 // keepsShelf makes a rig's shelf.
 func (m *member) keepsShelf(t *testing.T) *index.Index {
 	t.Helper()
-	m.shelf = m.index(t, func(c *index.Config) { c.Offers, c.Buckets = m.offers, m.buckets })
-	return m.shelf
+	shelf := m.index(t, func(c *index.Config) { c.Offers, c.Buckets = m.offers, m.buckets })
+	m.set(func() { m.shelf = shelf })
+	return shelf
+}
+
+// set changes a town while its members go on.
+func (w *town) set(change func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change()
 }
 
 func (w *town) count(what string) {
@@ -190,9 +209,17 @@ func (w *town) travel(ctx context.Context, to market.Key) (*member, error) {
 	return m, nil
 }
 
-func (m *member) Ready(context.Context) error { return m.unready }
+func (m *member) Ready(context.Context) error {
+	m.town.mu.Lock()
+	defer m.town.mu.Unlock()
+	return m.unready
+}
 
-func (m *member) Contacts() []market.Key { return slices.Clone(m.contacts) }
+func (m *member) Contacts() []market.Key {
+	m.town.mu.Lock()
+	defer m.town.mu.Unlock()
+	return slices.Clone(m.contacts)
+}
 
 // Find takes three round trips and names those first who announced themselves first.
 func (m *member) Find(ctx context.Context, cell string) iter.Seq[market.Key] {
@@ -218,8 +245,11 @@ func (m *member) FetchOffers(ctx context.Context, rig market.Key) ([][]byte, err
 	if err != nil {
 		return nil, err
 	}
-	if to.fetch != nil {
-		return to.fetch()
+	m.town.mu.Lock()
+	fetch := to.fetch
+	m.town.mu.Unlock()
+	if fetch != nil {
+		return fetch()
 	}
 	return to.offers(), nil
 }
@@ -230,12 +260,14 @@ func (m *member) Snapshot(ctx context.Context, peer market.Key, r market.Snapsho
 	if err != nil {
 		return nil, market.SnapshotEnd{}, err
 	}
-	if to.shelf == nil && to.page == nil {
+	m.town.mu.Lock()
+	serve, shelf := to.page, to.shelf
+	m.town.mu.Unlock()
+	if shelf == nil && serve == nil {
 		return nil, market.SnapshotEnd{}, market.NewError(market.CodeUnsupported, "what", "snapshot", "instead", "nothing")
 	}
-	serve := to.page
 	if serve == nil {
-		serve = func(r market.SnapshotRequest) ([][]byte, market.SnapshotEnd) { return to.shelf.Serve(m.self, r) }
+		serve = func(r market.SnapshotRequest) ([][]byte, market.SnapshotEnd) { return shelf.Serve(m.self, r) }
 	}
 	offers, end := serve(r)
 	return offers, end, nil

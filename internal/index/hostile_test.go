@@ -60,9 +60,9 @@ func TestAStatementFromTheFutureTakesNoPlaceForEver(t *testing.T) {
 func TestOnePeerDoesNotFillTheIndexWithRigsThatNobodyElseKnows(t *testing.T) {
 	inTown(t, func(t *testing.T, w *town, start func(*index.Index) func()) {
 		liar := w.visitor(0)
-		liar.page = crowd(t, 2000, 400)
+		liar.set(func() { liar.page = crowd(t, 2000, 400) })
 		agent := w.visitor(1000)
-		agent.contacts = []market.Key{liar.self}
+		agent.set(func() { agent.contacts = []market.Key{liar.self} })
 		x := agent.index(t, func(c *index.Config) { c.MaxRigs, c.MaxOffers, c.MaxHearsay = 200, 250, 25 })
 		start(x)
 		x.Refresh(t.Context(), all)
@@ -85,9 +85,9 @@ func TestOnePeerDoesNotFillTheIndexWithRigsThatNobodyElseKnows(t *testing.T) {
 func TestARigThatAnswersTakesThePlaceOfOneThatIsOnlyTalkedAbout(t *testing.T) {
 	inTown(t, func(t *testing.T, w *town, start func(*index.Index) func()) {
 		liar := w.visitor(0)
-		liar.page = crowd(t, 2000, 40)
+		liar.set(func() { liar.page = crowd(t, 2000, 40) })
 		agent := w.visitor(1000)
-		agent.contacts = []market.Key{liar.self}
+		agent.set(func() { agent.contacts = []market.Key{liar.self} })
 		x := agent.index(t, func(c *index.Config) { c.MaxRigs, c.MaxOffers = 20, 20 })
 		start(x)
 		x.Refresh(t.Context(), all)
@@ -110,7 +110,7 @@ func TestOneOwnerDoesNotTakeTheWholeIndex(t *testing.T) {
 			o.ID = fmt.Sprintf("o%d", n)
 			raws = append(raws, market.SealOffer(testNetwork, r.key, o).Encode())
 		}
-		r.fetch = func() ([][]byte, error) { return raws, nil }
+		r.set(func() { r.fetch = func() ([][]byte, error) { return raws, nil } })
 		x := w.visitor(1000).index(t, func(c *index.Config) { c.MaxOfOwner = 10 })
 		start(x)
 		x.Look(t.Context(), r.self)
@@ -119,7 +119,7 @@ func TestOneOwnerDoesNotTakeTheWholeIndex(t *testing.T) {
 		}
 		pass(market.MaxOfferLife + time.Minute)
 		r.renew()
-		r.fetch = nil
+		r.set(func() { r.fetch = nil })
 		pass(10 * time.Second)
 		x.Look(t.Context(), r.self)
 		if n := x.Count(time.Now()); n != 1 {
@@ -132,9 +132,9 @@ func TestAnIndexIsBoundedInBytes(t *testing.T) {
 	inTown(t, func(t *testing.T, w *town, start func(*index.Index) func()) {
 		one := len(statement(t, 5000, nil))
 		liar := w.visitor(0)
-		liar.page = crowd(t, 2000, 100)
+		liar.set(func() { liar.page = crowd(t, 2000, 100) })
 		agent := w.visitor(1000)
-		agent.contacts = []market.Key{liar.self}
+		agent.set(func() { agent.contacts = []market.Key{liar.self} })
 		x := agent.index(t, func(c *index.Config) { c.MaxBytes = 10*one + one/2 })
 		start(x)
 		x.Refresh(t.Context(), all)
@@ -149,14 +149,11 @@ func TestAShelfAlwaysHasRoomForItsOwnOffer(t *testing.T) {
 	inTown(t, func(t *testing.T, w *town, start func(*index.Index) func()) {
 		liar := w.rig(0)
 		r := w.rig(1)
-		r.shelf = r.index(t, func(c *index.Config) {
-			c.Offers, c.Buckets, c.MaxRigs, c.MaxOffers, c.MaxHearsay = func() [][]byte { return nil }, r.buckets, 8, 8, 8
-		})
 		own := r.index(t, func(c *index.Config) {
 			c.Offers, c.Buckets, c.MaxRigs, c.MaxOffers, c.MaxHearsay = r.lateOffers(time.Now().Add(10*time.Minute)), r.buckets, 8, 8, 8
 		})
-		r.shelf = own
-		liar.page = crowd(t, 2000, 100)
+		r.set(func() { r.shelf = own })
+		liar.set(func() { liar.page = crowd(t, 2000, 100) })
 		liar.announced()
 		start(own)
 		pass(10*time.Minute + 30*time.Second)
@@ -186,19 +183,20 @@ func TestAPeerThatSaysItsShelfIsOfAPartHidesNobody(t *testing.T) {
 		for i := range 2 {
 			honest := i == 0
 			liar := w.rig(i).announced()
-			liar.page = func(market.SnapshotRequest) ([][]byte, market.SnapshotEnd) {
+			liarPage := func(market.SnapshotRequest) ([][]byte, market.SnapshotEnd) {
 				end := market.SnapshotEnd{Held: 1, Depth: market.CellStep}
 				if honest {
 					end.Depth = 0
 				}
 				return liar.offers(), end
 			}
+			liar.set(func() { liar.page = liarPage })
 		}
 		for i := 2; i < 110; i++ {
 			w.rig(i).announced()
 		}
 		agent := w.visitor(1000)
-		agent.contacts = []market.Key{market.KeyOf(keyOf(0)), market.KeyOf(keyOf(1))}
+		agent.set(func() { agent.contacts = []market.Key{market.KeyOf(keyOf(0)), market.KeyOf(keyOf(1))} })
 		x := agent.index(t, nil)
 		start(x)
 		for range 4 {

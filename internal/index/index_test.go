@@ -44,15 +44,16 @@ func TestASmallMarketIsReadFromAShelfAtOnceAndThenFromEachOwner(t *testing.T) {
 		var first market.Key
 		for i := range 30 {
 			r := w.rig(i)
-			r.contacts = append(r.contacts, first)
+			r.set(func() { r.contacts = append(r.contacts, first) })
 			if i == 0 {
-				first, r.contacts = r.self, nil
+				first = r.self
+				r.set(func() { r.contacts = nil })
 			}
 			start(r.keepsShelf(t))
 		}
 		pass(5 * time.Minute)
 		agent := w.visitor(1000)
-		agent.contacts = []market.Key{first}
+		agent.set(func() { agent.contacts = []market.Key{first} })
 		x := agent.index(t, nil)
 		start(x)
 		if took := firstScreen(t, x, 30); took > 2*roundTrip {
@@ -79,14 +80,16 @@ func TestSilentRigsHoldUpNobody(t *testing.T) {
 		}
 		pass(8 * time.Minute)
 		for i, r := range rigs {
-			if w.dead[r.self] = i%3 == 2; w.dead[r.self] {
+			dead := i%3 == 2
+			w.set(func() { w.dead[r.self] = dead })
+			if dead {
 				stops[i]()
 			} else {
 				r.renew()
 			}
 		}
 		agent := w.visitor(1000)
-		agent.contacts = []market.Key{rigs[2].self, rigs[0].self}
+		agent.set(func() { agent.contacts = []market.Key{rigs[2].self, rigs[0].self} })
 		x := agent.index(t, nil)
 		start(x)
 		if took := firstScreen(t, x, 40); took > 300*time.Millisecond {
@@ -114,15 +117,16 @@ func first(offers []*index.Known, _ index.Tally) []*index.Known { return offers 
 func TestOneSnapshotPeerThatLeavesOffersOutIsSeenThrough(t *testing.T) {
 	inTown(t, func(t *testing.T, w *town, start func(*index.Index) func()) {
 		liar := w.rig(0).announced()
-		liar.page = func(market.SnapshotRequest) ([][]byte, market.SnapshotEnd) {
+		liarPage := func(market.SnapshotRequest) ([][]byte, market.SnapshotEnd) {
 			return liar.offers(), market.SnapshotEnd{Held: 1}
 		}
+		liar.set(func() { liar.page = liarPage })
 		for i := 1; i < 20; i++ {
 			start(w.rig(i).keepsShelf(t))
 		}
 		pass(5 * time.Minute)
 		agent := w.visitor(1000)
-		agent.contacts = []market.Key{liar.self}
+		agent.set(func() { agent.contacts = []market.Key{liar.self} })
 		x := agent.index(t, nil)
 		start(x)
 		if took := firstScreen(t, x, 20); took > time.Second {
@@ -135,12 +139,13 @@ func TestAPeerThatServesWhatNobodySignedIsNotAskedAgainForAWhile(t *testing.T) {
 	inTown(t, func(t *testing.T, w *town, start func(*index.Index) func()) {
 		liar := w.visitor(0)
 		other := w.rig(1)
-		liar.page = func(market.SnapshotRequest) ([][]byte, market.SnapshotEnd) {
+		liarPage := func(market.SnapshotRequest) ([][]byte, market.SnapshotEnd) {
 			fake := market.SealOffer("lab-elsewhere", other.key, other.offer).Encode()
 			return [][]byte{fake, fake[:20], {1, 2, 3}}, market.SnapshotEnd{Held: 3}
 		}
+		liar.set(func() { liar.page = liarPage })
 		agent := w.visitor(1000)
-		agent.contacts = []market.Key{liar.self}
+		agent.set(func() { agent.contacts = []market.Key{liar.self} })
 		x := agent.index(t, nil)
 		start(x)
 		x.Refresh(t.Context(), all)
@@ -168,7 +173,7 @@ func TestAWithdrawnOfferIsPassedOnUntilTheOldOneHasExpired(t *testing.T) {
 		pass(time.Second)
 		a.renew(func(o *market.Offer) { o.State = market.OfferWithdrawn })
 		pass(2 * time.Minute)
-		w.dead[a.self] = true
+		w.set(func() { w.dead[a.self] = true })
 		page, _ := b.shelf.Page(market.SnapshotRequest{Cells: []string{market.BucketAny}})
 		withdrawn := false
 		for _, raw := range page {
@@ -180,11 +185,12 @@ func TestAWithdrawnOfferIsPassedOnUntilTheOldOneHasExpired(t *testing.T) {
 		}
 		// Somebody who has the old offer still learns that it is gone; one who tells the old one does not bring it back.
 		stale := w.visitor(2)
-		stale.page = func(market.SnapshotRequest) ([][]byte, market.SnapshotEnd) {
+		stalePage := func(market.SnapshotRequest) ([][]byte, market.SnapshotEnd) {
 			return [][]byte{old}, market.SnapshotEnd{Held: 1}
 		}
+		stale.set(func() { stale.page = stalePage })
 		agent := w.visitor(1000)
-		agent.contacts = []market.Key{stale.self, b.self}
+		agent.set(func() { agent.contacts = []market.Key{stale.self, b.self} })
 		x := agent.index(t, nil)
 		start(x)
 		x.Refresh(t.Context(), all)
@@ -204,17 +210,18 @@ func TestAContradictionIsProvedToWhoeverAsks(t *testing.T) {
 		twin := cheat.offer
 		twin.Prices.Slot++
 		other := market.SealOffer(testNetwork, cheat.key, twin).Encode()
-		cheat.page = func(market.SnapshotRequest) ([][]byte, market.SnapshotEnd) {
+		cheatPage := func(market.SnapshotRequest) ([][]byte, market.SnapshotEnd) {
 			return append(cheat.offers(), other), market.SnapshotEnd{Held: 2}
 		}
+		cheat.set(func() { cheat.page = cheatPage })
 		pass(2 * time.Minute)
 		page, _ := witness.shelf.Page(market.SnapshotRequest{Cells: []string{market.BucketAny}})
 		if len(page) != 3 {
 			t.Fatalf("the witness serves %d offers, not its own and both that contradict each other", len(page))
 		}
-		w.dead[cheat.self] = true
+		w.set(func() { w.dead[cheat.self] = true })
 		agent := w.visitor(1000)
-		agent.contacts = []market.Key{witness.self}
+		agent.set(func() { agent.contacts = []market.Key{witness.self} })
 		x := agent.index(t, nil)
 		start(x)
 		x.Refresh(t.Context(), all)
@@ -244,7 +251,7 @@ func TestAnAgentThatComesBackShowsWhatItRemembersAndAsksItsRigsFirst(t *testing.
 		stop()
 		pass(2 * time.Minute)
 		w.found = map[string][]market.Key{} // nobody is found any more
-		w.dead[rigs[0].self] = true
+		w.set(func() { w.dead[rigs[0].self] = true })
 		x = agent.index(t, func(c *index.Config) { c.Store = kept })
 		start(x)
 		if took := firstScreen(t, x, 20); took > 0 {
@@ -276,7 +283,7 @@ func TestWhoLooksAtARowHasItsOwnersWord(t *testing.T) {
 		r := w.rig(0)
 		start(r.keepsShelf(t))
 		agent := w.visitor(1000)
-		agent.contacts = []market.Key{r.self}
+		agent.set(func() { agent.contacts = []market.Key{r.self} })
 		x := agent.index(t, func(c *index.Config) { c.Refresh = time.Hour })
 		start(x)
 		firstScreen(t, x, 1)
@@ -330,7 +337,7 @@ func TestAFloodOfOffersIsBounded(t *testing.T) {
 				o.ID = fmt.Sprintf("o%d", n)
 				raws = append(raws, market.SealOffer(testNetwork, r.key, o).Encode())
 			}
-			r.fetch = func() ([][]byte, error) { return raws, nil }
+			r.set(func() { r.fetch = func() ([][]byte, error) { return raws, nil } })
 		}
 		x := w.visitor(1000).index(t, func(c *index.Config) { c.MaxRigs, c.MaxOffers = 30, 900 })
 		start(x)

@@ -179,10 +179,12 @@ func (x *Index) answered(key market.Key, raws [][]byte, now time.Time) {
 	x.guess(key, r, skewOf(list, now))
 	given := map[string]bool{}
 	for _, s := range list {
-		if s != nil {
-			given[s.Offer.ID] = true
-			x.merge(s, key, teller{}, FromOwner, now)
+		if s == nil {
+			continue
 		}
+		// A newer word that cannot be taken, because it has expired already, takes back the older one all the same.
+		e, said := r.offers[s.Offer.ID], x.merge(s, key, teller{}, FromOwner, now)
+		given[s.Offer.ID] = said != passedOver || e != nil && e.Offer.Seq > s.Offer.Seq
 	}
 	for id, e := range r.offers {
 		if !given[id] && !e.gone {

@@ -124,7 +124,7 @@ func TestAFullBucketIsDividedAndReadToItsEnd(t *testing.T) {
 			t.Errorf("%d rigs of %d are found in the bucket itself; by depth: %v", top, many, deep)
 		}
 		agent := w.visitor(100_000)
-		agent.contacts = []market.Key{rigs[7].self}
+		agent.set(func() { agent.contacts = []market.Key{rigs[7].self} })
 		x := agent.index(t, nil)
 		start(x)
 		if took := firstScreen(t, x, 20); took > 2*roundTrip {

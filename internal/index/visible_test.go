@@ -36,7 +36,9 @@ func TestAStrangerThatLeavesARigOutIsCounted(t *testing.T) {
 		start(mine)
 		start(w.rig(2).keepsShelf(t))
 		liar := w.rig(3)
-		liar.page = func(market.SnapshotRequest) ([][]byte, market.SnapshotEnd) { return nil, market.SnapshotEnd{} }
+		liar.set(func() {
+			liar.page = func(market.SnapshotRequest) ([][]byte, market.SnapshotEnd) { return nil, market.SnapshotEnd{} }
+		})
 		start(liar.keepsShelf(t))
 		pass(5 * time.Minute)
 		if v := mine.Visible(t.Context()); v.Asked != 2 || v.Keep != 2 || v.Seen != 1 {
