@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,16 +67,17 @@ type fakeAgent struct {
 	end     func()
 	doors   sync.Mutex
 	lives   sync.WaitGroup // the life of the job before must not become that of the next
+	telling sync.Mutex     // held while a change is made and told
 	mu      sync.Mutex
 	job     *fakeJob
 	access  fakeAccess
 	known   bool
 	money   fakeMoney
-	watched chan struct{}            // full once a watcher has come and has seen the present state
-	watcher bool                     // one has come
-	streams map[chan view.Lease]bool // what happens goes to each of them,
-	untold  []view.Lease             // or is kept for the first one
-	pings   int                      // that were answered
+	watched chan struct{}       // full once a watcher has come and has seen the present state
+	watcher bool                // one has come
+	streams map[fakeStream]bool // what happens goes to each of them,
+	untold  []view.Lease        // or is kept for the first one
+	pings   int                 // that were answered
 	saved   []view.SavedQuery
 	asked   string // a dash for each time that offers were asked for
 }
@@ -117,16 +119,22 @@ func (a *fakeAgent) forget() {
 
 // state moves the job on and tells it.
 func (a *fakeAgent) state(change func(*view.Lease)) {
+	a.telling.Lock()
+	defer a.telling.Unlock()
 	a.mu.Lock()
 	change(&a.job.lease)
 	l := a.job.lease
 	if len(a.streams) == 0 {
 		a.untold = append(a.untold, l)
 	}
-	for stream := range a.streams {
-		stream <- l // its room is more than any job's changes
-	}
+	streams := slices.Collect(maps.Keys(a.streams))
 	a.mu.Unlock()
+	for _, stream := range streams {
+		select {
+		case stream.in <- l:
+		case <-stream.gone:
+		}
+	}
 	if l.State == "ended" {
 		a.job.once.Do(func() { close(a.job.done) })
 	}
@@ -308,26 +316,51 @@ func (a *fakeAgent) Peers(context.Context) ([]view.Peer, error) {
 	return []view.Peer{{Key: "12D3KooWx", Agent: "haggled/1\x07", Addrs: []string{"/ip4/127.0.0.1/tcp/1"}, LatencyMs: 0.42, Direction: "out"}}, nil
 }
 
+// fakeStream is a watcher's: it takes the next change once the one before was read, which the server does only after it has told the
+// state as it was. So no watcher learns of the end before what led to it.
+type fakeStream struct {
+	in   chan view.Lease
+	gone <-chan struct{}
+}
+
 // Watch gives each watcher all changes: the stream of one that has just gone must not take them from the next.
 func (a *fakeAgent) Watch(ctx context.Context) <-chan view.Lease {
-	out := make(chan view.Lease, 100)
+	out := make(chan view.Lease)
+	stream := fakeStream{make(chan view.Lease), ctx.Done()}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.watcher = len(a.watched) == 0
-	for _, l := range a.untold {
-		out <- l
-	}
+	backlog := a.untold
 	a.untold = nil
 	if a.streams == nil {
-		a.streams = map[chan view.Lease]bool{}
+		a.streams = map[fakeStream]bool{}
 	}
-	a.streams[out] = true
-	context.AfterFunc(ctx, func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		delete(a.streams, out)
-		close(out)
-	})
+	a.streams[stream] = true
+	go func() {
+		defer close(out)
+		defer func() {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			delete(a.streams, stream)
+		}()
+		for {
+			var l view.Lease
+			if len(backlog) > 0 {
+				l, backlog = backlog[0], backlog[1:]
+			} else {
+				select {
+				case l = <-stream.in:
+				case <-ctx.Done():
+					return
+				}
+			}
+			select {
+			case out <- l:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
 	return out
 }
 
