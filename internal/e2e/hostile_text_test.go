@@ -38,7 +38,7 @@ func steeringOffer(node market.Key, id string) market.Offer {
 	o.Rig, o.Owner, o.Name, o.ID, o.Seq, o.Issued, o.Expires = node, node, "hostile", id, now, now, now+market.MaxOfferLife.Milliseconds()
 	o.Host.CPU, o.Host.Kernel, o.Host.Driver, o.Host.CUDA, o.Host.Isolation = "cpu"+steer, steer, steer, steer, steer
 	o.Host.Images = append(o.Host.Images, market.ImageName{Name: "other", Digest: steer, Size: 1})
-	o.Net.Reach, o.Net.Country = steer, steer
+	o.Net.Reach = steer
 	for i := range o.Slots {
 		o.Slots[i].RawModel, o.Slots[i].Health = "card"+steer, "fit\x1b[2J"
 	}
