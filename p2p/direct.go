@@ -35,8 +35,15 @@ func (n *Node) awaitDirect(ctx context.Context, id peer.ID, key market.Key, limi
 	if !known && !n.awaitHole(ctx, id) && !n.callOtherwise(ctx, id) {
 		return relayOnly(key)
 	}
+	if n.host.Network().Connectedness(id) == network.Connected || n.callOtherwise(ctx, id) {
+		return nil
+	}
+	// The connection that was waited on is gone: the relay let go, or somebody else's tunnel had the peer called anew.
+	if n.connect(network.WithAllowLimitedConn(ctx, "as before"), id) != nil {
+		return unreachable(key)
+	}
 	if n.host.Network().Connectedness(id) != network.Connected {
-		return unreachable(key) // the relay let go meanwhile
+		return relayOnly(key)
 	}
 	return nil
 }
